@@ -1,0 +1,62 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <variant>
+
+#include "base/codec.h"
+#include "base/fd.h"
+#include "base/frame.h"
+#include "base/loop.h"
+#include "base/proof.h"
+
+namespace kolo {
+
+// Frames both ways over a pair of descriptors or one socket, on the loop.  If a proof is given,
+// it comes first: until it is done, nothing that arrives is taken for a frame.
+//
+// Ends once: `on_end` is called with the reason (`closed` for an end of stream in good order),
+// and then nothing more.  Its owner destroys it later, from the loop, never inside a callback.
+class Channel {
+ public:
+  struct Events {
+    std::function<Result<Unit>(const Frame&)> on_frame;  // an error ends the channel
+    std::function<void(const Error&)> on_end;
+    std::function<void()> on_proved;  // may be empty
+  };
+
+  // `out` may be empty: then `in` is a socket and serves both ways.
+  Channel(Loop&, Fd in, Fd out, std::size_t body_limit, std::optional<Proof>, Events);
+
+  // Queued; written as the other side takes it.  Frames are numbered from 1.
+  template <class... M>
+  void send(const std::variant<M...>& message) {
+    queue(encode_frame(message, ++last_sent_));
+  }
+
+  std::size_t backlog() const { return outgoing_.size() - written_; }
+
+  // Writes what is queued, waiting for the other side until the deadline.
+  void flush(Deadline);
+
+ private:
+  void queue(Bytes);
+  void on_readable();
+  void write_now();
+  void end(Error);
+  Result<Unit> take(ByteView);
+  int out() const { return out_ ? out_.get() : in_.get(); }
+
+  Loop& loop_;
+  Fd in_, out_;
+  FrameReader reader_;
+  std::optional<Proof> proof_;
+  Events events_;
+  Loop::Watch readable_, writable_;
+  Bytes outgoing_;
+  std::size_t written_ = 0;
+  std::uint64_t last_sent_ = 0;
+  bool ended_ = false;
+};
+
+}  // namespace kolo

@@ -1,0 +1,80 @@
+#include "base/crypto.h"
+
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <unistd.h>
+
+#include <mutex>
+
+#include "base/assert.h"
+
+namespace kolo {
+
+namespace {
+
+constexpr std::string_view kHexDigits = "0123456789abcdef";
+
+// OpenSSL is ours alone (linked statically, its symbols hidden), but it must not read the
+// machine's openssl.cnf nor leave an exit handler in a process that may unload us.
+void prepare_openssl() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT, nullptr);
+  });
+}
+
+template <std::size_t N>
+std::array<std::uint8_t, N> random_bytes() {
+  std::array<std::uint8_t, N> out;
+  KOLO_ASSERT(::getentropy(out.data(), out.size()) == 0);
+  return out;
+}
+
+}  // namespace
+
+Key Key::random() {
+  return {random_bytes<32>()};
+}
+
+Nonce random_nonce() {
+  return random_bytes<32>();
+}
+
+Result<Key> Key::from_hex(std::string_view text) {
+  Key key;
+  if (text.size() != 2 * key.bytes.size())
+    return Error(Errc::invalid_input, "a job key has 64 hexadecimal digits");
+  for (std::size_t i = 0; i < key.bytes.size(); ++i) {
+    const auto high = kHexDigits.find(text[2 * i]), low = kHexDigits.find(text[2 * i + 1]);
+    if (high == kHexDigits.npos || low == kHexDigits.npos)
+      return Error(Errc::invalid_input, "a job key has 64 hexadecimal digits");
+    key.bytes[i] = static_cast<std::uint8_t>(high * 16 + low);
+  }
+  return key;
+}
+
+std::string Key::hex() const {
+  std::string out;
+  for (const std::uint8_t byte : bytes) {
+    out += kHexDigits[byte / 16];
+    out += kHexDigits[byte % 16];
+  }
+  return out;
+}
+
+Digest hmac_sha256(const Key& key, ByteView message) {
+  prepare_openssl();
+  Digest out;
+  unsigned size = 0;
+  KOLO_ASSERT(HMAC(EVP_sha256(), key.bytes.data(), static_cast<int>(key.bytes.size()),
+                   message.data(), message.size(), out.data(), &size) &&
+              size == out.size());
+  return out;
+}
+
+bool equal_in_constant_time(const Digest& a, const Digest& b) {
+  return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+}  // namespace kolo

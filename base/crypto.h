@@ -1,0 +1,31 @@
+#pragma once
+
+#include <array>
+#include <string>
+
+#include "base/bytes.h"
+#include "base/result.h"
+
+namespace kolo {
+
+using Digest = std::array<std::uint8_t, 32>;
+using Nonce = std::array<std::uint8_t, 32>;
+
+// What the parts of one job have in common and nobody else knows.
+struct Key {
+  std::array<std::uint8_t, 32> bytes{};
+
+  static Key random();
+  static Result<Key> from_hex(std::string_view);
+  std::string hex() const;
+  bool operator==(const Key&) const = default;
+};
+
+Nonce random_nonce();
+
+Digest hmac_sha256(const Key&, ByteView message);
+
+// Takes the same time whatever the bytes are.
+bool equal_in_constant_time(const Digest&, const Digest&);
+
+}  // namespace kolo

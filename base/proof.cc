@@ -1,0 +1,92 @@
+#include "base/proof.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/codec.h"
+
+namespace kolo {
+
+namespace {
+
+constexpr std::size_t kHelloBytes = 40, kAnswerBytes = 64, kFinishBytes = 32;
+constexpr std::array<std::uint8_t, 8> kMagic = {'k', 'o', 'l', 'o', kProtocolVersion, 0, 0, 0};
+
+template <std::size_t N>
+std::array<std::uint8_t, N> array_at(const Bytes& bytes, std::size_t offset) {
+  std::array<std::uint8_t, N> out;
+  std::memcpy(out.data(), bytes.data() + offset, N);
+  return out;
+}
+
+}  // namespace
+
+Proof::Proof(Role role, const Key& key, std::string_view purpose, const Nonce& mine)
+    : role_(role),
+      key_(key),
+      purpose_(purpose),
+      mine_(mine),
+      awaited_(role == Role::server ? kHelloBytes : kAnswerBytes) {}
+
+Bytes Proof::opening() const {
+  if (role_ == Role::server) return {};
+  Bytes hello(kMagic.begin(), kMagic.end());
+  append(hello, mine_);
+  return hello;
+}
+
+Result<std::size_t> Proof::feed(ByteView bytes, Bytes& reply) {
+  std::size_t used = 0;
+  while (!done_ && used < bytes.size()) {
+    const std::size_t n = std::min(awaited_ - partial_.size(), bytes.size() - used);
+    append(partial_, bytes.subspan(used, n));
+    used += n;
+    if (partial_.size() < awaited_) break;
+    if (auto taken = on_message(reply); !taken) return taken.error();
+    partial_.clear();
+  }
+  return used;
+}
+
+Result<Unit> Proof::on_message(Bytes& reply) {
+  if (role_ == Role::client) {
+    theirs_ = array_at<32>(partial_, 0);
+    if (!equal_in_constant_time(array_at<32>(partial_, 32), proof_by(Role::server)))
+      return wrong_key();
+    append(reply, proof_by(Role::client));
+    done_ = true;
+  } else if (awaited_ == kHelloBytes) {
+    if (!std::equal(kMagic.begin(), kMagic.begin() + 4, partial_.begin()))
+      return Error(Errc::refused, "whoever connected does not speak Kolo's protocol");
+    if (partial_[4] != kProtocolVersion)
+      return Error(Errc::refused,
+                   fmt::format("the other side speaks version {} of the protocol, this one {}",
+                               partial_[4], kProtocolVersion));
+    theirs_ = array_at<32>(partial_, 8);
+    append(reply, mine_);
+    append(reply, proof_by(Role::server));
+    awaited_ = kFinishBytes;
+  } else {
+    if (!equal_in_constant_time(array_at<32>(partial_, 0), proof_by(Role::client)))
+      return wrong_key();
+    done_ = true;
+  }
+  return Unit{};
+}
+
+Digest Proof::proof_by(Role prover) const {
+  Bytes message = bytes_of(prover == Role::client ? "kolo client" : "kolo server");
+  store_little(message, static_cast<std::uint32_t>(purpose_.size()));
+  append(message, view_of(purpose_));
+  append(message, role_ == Role::client ? mine_ : theirs_);
+  append(message, role_ == Role::client ? theirs_ : mine_);
+  return hmac_sha256(key_, message);
+}
+
+Error Proof::wrong_key() const {
+  return Error(Errc::refused, "the other side does not know this job's key");
+}
+
+}  // namespace kolo

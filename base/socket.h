@@ -1,0 +1,44 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/proof.h"
+#include "base/time.h"
+
+namespace kolo {
+
+// A numeric address; names are resolved before they get here.  Printed "127.0.0.1:80", "[::1]:80".
+struct Address {
+  std::string ip;
+  std::uint16_t port = 0;
+
+  std::string text() const;
+  static Result<Address> parse(std::string_view);
+  bool operator==(const Address&) const = default;
+};
+
+// Sockets are non-blocking and close-on-exec, and TCP ones do not wait to fill a packet.
+Result<Fd> listen_on(const Address&);  // port 0: one that is free
+Result<Address> local_address(int fd);
+Result<Fd> connect_to(const Address&, Deadline);
+
+// The next connection that waits.  None is an empty Fd.
+Result<Fd> accept_from(int listener);
+
+struct Interest {
+  int fd;
+  bool read = false, write = false;
+};
+
+// Returns when one of them is ready; `timed_out` at the deadline.
+Result<Unit> wait_for_any(const std::vector<Interest>&, Deadline);
+
+Result<Unit> write_all(int fd, ByteView, Deadline);
+
+// The whole proof, in place.  Nothing beyond its last byte is read.
+Result<Unit> prove(int fd, Proof, Deadline);
+
+}  // namespace kolo

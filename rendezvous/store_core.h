@@ -1,0 +1,66 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/time.h"
+#include "rendezvous/messages.h"
+
+namespace kolo {
+
+// Keys and values that workers use to find each other, as decisions: requests and time in,
+// replies out.  A value, once set, never changes.  Whoever asks for a key that is not there is
+// answered when it comes or when its time is over, and never polls.
+//
+// Sans-IO; the same object serves real sockets and the simulator.
+class StoreCore {
+ public:
+  using ClientId = std::uint64_t;
+  using Replies = std::vector<std::pair<ClientId, store::Reply>>;
+
+  // A client is told first of all who went before it came.
+  Replies joined(ClientId);
+  // Whatever it was waiting for is forgotten; what it set stays.
+  void left(ClientId);
+
+  Replies on(ClientId, const store::Request&, TimePoint now);
+
+  // Tells every client, once for each rank and generation.
+  Replies announce(const Departure&);
+
+  // Answers those whose time is over.
+  Replies tick(TimePoint now);
+  std::optional<TimePoint> wake() const;
+
+ private:
+  struct Waiter {
+    ClientId client;
+    std::uint64_t id;
+    TimePoint until;
+  };
+  struct Gathering {
+    std::map<std::uint32_t, Bytes> values;  // by rank
+    std::uint32_t size = 0;
+    std::vector<Waiter> waiters;
+  };
+
+  Replies on_request(ClientId, const store::Set&, TimePoint);
+  Replies on_request(ClientId, const store::WaitFor&, TimePoint);
+  Replies on_request(ClientId, const store::Gather&, TimePoint);
+  std::optional<Error> unfit(const std::string& key, const Bytes& value) const;
+  void expire(Gathering&, const std::string& key, TimePoint, Replies&);
+
+  std::set<ClientId> clients_;
+  std::unordered_map<std::string, Bytes> values_;
+  std::unordered_map<std::string, std::vector<Waiter>> waiting_;
+  std::unordered_map<std::string, Gathering> gatherings_;
+  std::vector<Departure> departures_;
+  std::size_t total_bytes_ = 0;
+};
+
+}  // namespace kolo
