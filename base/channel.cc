@@ -20,6 +20,7 @@ Channel::Channel(Loop& loop, Fd in, Fd out, std::size_t body_limit, std::optiona
       reader_(body_limit),
       proof_(std::move(proof)),
       events_(std::move(events)) {
+  KOLO_ASSERT(set_nonblocking(in_.get()) && (!out_ || set_nonblocking(out_.get())));
   readable_ = loop_.watch(in_.get(), Ready::read, [this] { on_readable(); });
   if (proof_) queue(proof_->opening());
 }
@@ -35,38 +36,48 @@ void Channel::write_now() {
     const auto moved = write_some(out(), ByteView(outgoing_).subspan(written_));
     // Whoever went away may have left words that are still to be read; the reading side ends it.
     if (!moved) {
-      outgoing_.clear();
-      written_ = 0;
-      writable_ = {};
-      return;
+      written_ = outgoing_.size();
+      break;
     }
     written_ += moved->bytes;
     if (moved->again) {
-      if (!writable_) writable_ = loop_.watch(out(), Ready::write, [this] { write_now(); });
-      return;
+      if (!writable_ && !ended_)
+        writable_ = loop_.watch(out(), Ready::write, [this] { write_now(); });
+      return forget_written();
     }
   }
-  outgoing_.clear();
-  written_ = 0;
   writable_ = {};
+  forget_written();
+}
+
+// A stream that never runs dry would keep all it ever sent.  Moving the rest only when it is
+// the smaller half makes this cheap however much is queued.
+void Channel::forget_written() {
+  if (backlog() > written_) return;
+  outgoing_.erase(outgoing_.begin(), outgoing_.begin() + static_cast<std::ptrdiff_t>(written_));
+  written_ = 0;
 }
 
 void Channel::flush(Deadline deadline) {
-  const bool all = bool(write_all(out(), ByteView(outgoing_).subspan(written_), deadline));
-  if (all) written_ = outgoing_.size();
+  while (backlog() > 0) {
+    write_now();
+    if (backlog() > 0 && !wait_for_any({{out(), false, true}}, deadline)) return;
+  }
 }
 
 void Channel::on_readable() {
   std::array<std::uint8_t, kReadBytes> buffer;
   const auto moved = read_some(in_.get(), buffer);
-  if (!moved) return end(moved.error());
+  if (!moved) return end(moved.error().code() == Errc::closed ? end_of_stream() : moved.error());
   if (moved->again) return;
-  if (moved->bytes == 0) {
-    const bool whole = !proof_ && reader_.between_frames();
-    return end(whole ? Error(Errc::closed, "the other side closed the connection")
-                     : Error(Errc::malformed, "the connection ended in the middle of a message"));
-  }
+  if (moved->bytes == 0) return end(end_of_stream());
   if (auto taken = take(ByteView(buffer).first(moved->bytes)); !taken) end(taken.error());
+}
+
+Error Channel::end_of_stream() const {
+  if (proof_) return Error(Errc::refused, "the other side hung up during the proof of the key");
+  if (reader_.between_frames()) return Error(Errc::closed, "the other side closed the connection");
+  return Error(Errc::malformed, "the connection ended in the middle of a message");
 }
 
 Result<Unit> Channel::take(ByteView bytes) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <variant>
 
+#include "base/assert.h"
 #include "base/codec.h"
 #include "base/fd.h"
 #include "base/frame.h"
@@ -15,8 +16,9 @@ namespace kolo {
 // Frames both ways over a pair of descriptors or one socket, on the loop.  If a proof is given,
 // it comes first: until it is done, nothing that arrives is taken for a frame.
 //
-// Ends once: `on_end` is called with the reason (`closed` for an end of stream in good order),
-// and then nothing more.  Its owner destroys it later, from the loop, never inside a callback.
+// Ends once: `on_end` is called with the reason (`closed` for an end of stream between two
+// frames), and then nothing more.  Its owner destroys it later, from the loop, never inside a
+// callback.
 class Channel {
  public:
   struct Events {
@@ -28,22 +30,28 @@ class Channel {
   // `out` may be empty: then `in` is a socket and serves both ways.
   Channel(Loop&, Fd in, Fd out, std::size_t body_limit, std::optional<Proof>, Events);
 
-  // Queued; written as the other side takes it.  Frames are numbered from 1.
+  // Queued; written as the other side takes it.  Frames are numbered from 1; returns the number.
+  // With a proof: not before it is done.
   template <class... M>
-  void send(const std::variant<M...>& message) {
+  std::uint64_t send(const std::variant<M...>& message) {
+    KOLO_ASSERT(!proof_);
     queue(encode_frame(message, ++last_sent_));
+    return last_sent_;
   }
 
   std::size_t backlog() const { return outgoing_.size() - written_; }
 
-  // Writes what is queued, waiting for the other side until the deadline.
+  // Writes what is queued, waiting for the other side until the deadline.  What is left then
+  // stays queued.
   void flush(Deadline);
 
  private:
   void queue(Bytes);
   void on_readable();
   void write_now();
+  void forget_written();
   void end(Error);
+  Error end_of_stream() const;
   Result<Unit> take(ByteView);
   int out() const { return out_ ? out_.get() : in_.get(); }
 

@@ -4,6 +4,7 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <optional>
 #include <string>
 #include <type_traits>
@@ -11,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/assert.h"
 #include "base/bytes.h"
 #include "base/frame.h"
 #include "base/result.h"
@@ -85,17 +87,21 @@ class Writer {
   void put(T value) {
     put(static_cast<std::uint8_t>(value));
   }
+  void put_size(std::size_t size) {
+    KOLO_ASSERT(size <= std::numeric_limits<std::uint32_t>::max());
+    put(static_cast<std::uint32_t>(size));
+  }
   void put(const std::string& value) {
-    put(static_cast<std::uint32_t>(value.size()));
+    put_size(value.size());
     append(to_, view_of(value));
   }
   void put(const Bytes& value) {
-    put(static_cast<std::uint32_t>(value.size()));
+    put_size(value.size());
     append(to_, value);
   }
   template <class T>
   void put(const std::vector<T>& values) {
-    put(static_cast<std::uint32_t>(values.size()));
+    put_size(values.size());
     for (const T& value : values) put(value);
   }
   template <class T>
@@ -218,21 +224,20 @@ struct FrameDecoder;
 template <class... M>
 struct FrameDecoder<std::variant<M...>> {
   static Result<std::variant<M...>> decode_frame(const Frame& frame) {
-    Result<std::variant<M...>> out =
-        Error(Errc::malformed, "a message of unknown kind " + std::to_string(frame.kind));
-    (void)(try_one<M>(frame, out) || ...);
-    return out;
+    std::optional<Result<std::variant<M...>>> out;
+    if ((try_one<M>(frame, out) || ...)) return std::move(*out);
+    return Error(Errc::malformed, "a message of unknown kind " + std::to_string(frame.kind));
   }
 
  private:
   template <class T>
-  static bool try_one(const Frame& frame, Result<std::variant<M...>>& out) {
+  static bool try_one(const Frame& frame, std::optional<Result<std::variant<M...>>>& out) {
     if (frame.kind != T::kKind) return false;
     auto message = decode<T>(frame.body);
     if (message)
-      out = std::variant<M...>(std::move(*message));
+      out.emplace(std::variant<M...>(std::move(*message)));
     else
-      out = message.error();
+      out.emplace(message.error());
     return true;
   }
 };

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
+#include "base/assert.h"
 #include "base/codec.h"
 
 namespace kolo {
@@ -23,6 +25,7 @@ Frame parse(ByteView whole) {
 }  // namespace
 
 void append_frame(Bytes& to, const Frame& frame) {
+  KOLO_ASSERT(frame.body.size() <= std::numeric_limits<std::uint32_t>::max() - kAfterLength);
   store_little(to, static_cast<std::uint32_t>(kAfterLength + frame.body.size()));
   store_little(to, frame.kind);
   store_little(to, frame.seq);
@@ -42,6 +45,14 @@ Result<std::size_t> FrameReader::frame_bytes(ByteView front) const {
 
 Result<Unit> FrameReader::feed(ByteView bytes,
                                const std::function<Result<Unit>(const Frame&)>& on_frame) {
+  if (failure_) return *failure_;
+  auto taken = cut(bytes, on_frame);
+  if (!taken) failure_ = taken.error();
+  return taken;
+}
+
+Result<Unit> FrameReader::cut(ByteView bytes,
+                              const std::function<Result<Unit>(const Frame&)>& on_frame) {
   while (!bytes.empty() || !partial_.empty()) {
     // Whole frames are handed over where they lie; only the ends of reads are copied.
     const ByteView front = partial_.empty() ? bytes : ByteView(partial_);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 
 #include "base/bytes.h"
 #include "base/result.h"
@@ -29,18 +30,22 @@ class FrameReader {
  public:
   explicit FrameReader(std::size_t body_limit) : body_limit_(body_limit) {}
 
-  // Once it has failed it stays failed: what follows on the stream has no meaning.
+  // Once it has failed it stays failed, with the same error: what follows on the stream has no
+  // meaning.
   Result<Unit> feed(ByteView, const std::function<Result<Unit>(const Frame&)>& on_frame);
 
   // Whether the stream may end here, between two frames.
   bool between_frames() const { return partial_.empty(); }
 
  private:
+  Result<Unit> cut(ByteView, const std::function<Result<Unit>(const Frame&)>& on_frame);
+
   // How many bytes the frame at the front takes; 0 while that cannot be known.
   Result<std::size_t> frame_bytes(ByteView front) const;
 
   std::size_t body_limit_;
   Bytes partial_;
+  std::optional<Error> failure_;
 };
 
 }  // namespace kolo

@@ -1,5 +1,7 @@
 #include "base/loop.h"
 
+#include <fcntl.h>
+
 #include <asio/io_context.hpp>
 #include <asio/posix/stream_descriptor.hpp>
 #include <asio/post.hpp>
@@ -13,22 +15,35 @@ namespace kolo {
 using Descriptor = asio::posix::stream_descriptor;
 
 struct Loop::Impl {
+  // A descriptor may be in epoll once only, so two watches of one descriptor share it.  Outlives
+  // the context, whose end may destroy functions that own watches.
+  std::unordered_map<int, std::weak_ptr<Descriptor>> descriptors;
   asio::io_context context{1};
 
-  // A descriptor may be in epoll once only, so two watches of one descriptor share it.
-  std::unordered_map<int, std::weak_ptr<Descriptor>> descriptors;
-
   std::shared_ptr<Descriptor> descriptor(int fd) {
-    auto& known = descriptors[fd];
-    if (auto alive = known.lock()) return alive;
-    // The caller owns the descriptor, so it is released and not closed.
-    std::shared_ptr<Descriptor> fresh(new Descriptor(context, fd), [this, fd](Descriptor* d) {
+    const auto known = descriptors.find(fd);
+    if (known != descriptors.end()) return known->second.lock();
+
+    // The caller owns the descriptor, so it is released and not closed, and it is forgotten at
+    // once: the next one to be opened may have the same number.
+    std::shared_ptr<Descriptor> fresh(new Descriptor(context), [this, fd](Descriptor* d) {
       d->release();
       delete d;
       descriptors.erase(fd);
     });
-    known = fresh;
+    assign(*fresh, fd);
+    descriptors[fd] = fresh;
     return fresh;
+  }
+
+  // Asio makes what it waits for non-blocking, for everyone who has it open: that might be the
+  // user's terminal.  Here it is only asked when something is ready, so the old mode is put back.
+  static void assign(Descriptor& descriptor, int fd) {
+    const int flags = ::fcntl(fd, F_GETFL);
+    asio::error_code error;
+    descriptor.assign(fd, error);
+    if (!error) descriptor.non_blocking(true, error);
+    KOLO_ASSERT(!error && ::fcntl(fd, F_SETFL, flags) == 0);
   }
 };
 
@@ -40,7 +55,8 @@ struct Loop::Watch::State : std::enable_shared_from_this<State> {
 
   void arm() {
     descriptor->async_wait(type, [self = shared_from_this()](const asio::error_code& error) {
-      if (!self->alive || error) return;
+      // What epoll does not take is always ready.
+      if (!self->alive || (error && error != asio::error::operation_not_supported)) return;
       self->fn();
       if (self->alive) self->arm();
     });
@@ -113,6 +129,7 @@ void Loop::post(Fn fn) {
 void Loop::run() {
   const auto keep = asio::make_work_guard(impl_->context);
   impl_->context.run();
+  impl_->context.restart();
 }
 
 void Loop::stop() {

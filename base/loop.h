@@ -11,6 +11,8 @@ enum class Ready { read, write };
 
 // Where a process waits.  Everything that is watched or timed calls back on the thread in run().
 // Only post() and stop() may be called from another thread; post is the door into this one.
+//
+// Watches and timers end before their loop; what was posted and never ran is destroyed with it.
 class Loop {
  public:
   using Fn = std::function<void()>;
@@ -51,12 +53,14 @@ class Loop {
 
   TimePoint now() const { return Clock::now(); }
 
-  // The descriptor stays the caller's and must outlive the watch.
+  // The descriptor stays the caller's, blocks or not as before, and must outlive the watch.  What
+  // cannot be waited for, like a file or /dev/null, is always ready.
   [[nodiscard]] Watch watch(int fd, Ready, Fn);
   [[nodiscard]] Timer at(TimePoint, Fn);
   void post(Fn);
 
-  void run();  // until stop()
+  // Until stop().  A stop before the run ends it at once; it can be run again after.
+  void run();
   void stop();
 
  private:

@@ -12,7 +12,7 @@ namespace kolo {
 namespace {
 
 constexpr std::size_t kHelloBytes = 40, kAnswerBytes = 64, kFinishBytes = 32;
-constexpr std::array<std::uint8_t, 8> kMagic = {'k', 'o', 'l', 'o', kProtocolVersion, 0, 0, 0};
+constexpr std::string_view kMagic = "kolo";
 
 template <std::size_t N>
 std::array<std::uint8_t, N> array_at(const Bytes& bytes, std::size_t offset) {
@@ -28,11 +28,12 @@ Proof::Proof(Role role, const Key& key, std::string_view purpose, const Nonce& m
       key_(key),
       purpose_(purpose),
       mine_(mine),
-      awaited_(role == Role::server ? kHelloBytes : kAnswerBytes) {}
+      message_bytes_(role == Role::server ? kHelloBytes : kAnswerBytes) {}
 
 Bytes Proof::opening() const {
   if (role_ == Role::server) return {};
-  Bytes hello(kMagic.begin(), kMagic.end());
+  Bytes hello = bytes_of(kMagic);
+  store_little(hello, kProtocolVersion);
   append(hello, mine_);
   return hello;
 }
@@ -40,10 +41,10 @@ Bytes Proof::opening() const {
 Result<std::size_t> Proof::feed(ByteView bytes, Bytes& reply) {
   std::size_t used = 0;
   while (!done_ && used < bytes.size()) {
-    const std::size_t n = std::min(awaited_ - partial_.size(), bytes.size() - used);
+    const std::size_t n = std::min(awaited(), bytes.size() - used);
     append(partial_, bytes.subspan(used, n));
     used += n;
-    if (partial_.size() < awaited_) break;
+    if (awaited() > 0) break;
     if (auto taken = on_message(reply); !taken) return taken.error();
     partial_.clear();
   }
@@ -57,17 +58,18 @@ Result<Unit> Proof::on_message(Bytes& reply) {
       return wrong_key();
     append(reply, proof_by(Role::client));
     done_ = true;
-  } else if (awaited_ == kHelloBytes) {
-    if (!std::equal(kMagic.begin(), kMagic.begin() + 4, partial_.begin()))
+  } else if (message_bytes_ == kHelloBytes) {
+    if (!text_of(partial_).starts_with(kMagic))
       return Error(Errc::refused, "whoever connected does not speak Kolo's protocol");
-    if (partial_[4] != kProtocolVersion)
+    const auto version = load_little<std::uint32_t>(partial_.data() + kMagic.size());
+    if (version != kProtocolVersion)
       return Error(Errc::refused,
                    fmt::format("the other side speaks version {} of the protocol, this one {}",
-                               partial_[4], kProtocolVersion));
+                               version, kProtocolVersion));
     theirs_ = array_at<32>(partial_, 8);
     append(reply, mine_);
     append(reply, proof_by(Role::server));
-    awaited_ = kFinishBytes;
+    message_bytes_ = kFinishBytes;
   } else {
     if (!equal_in_constant_time(array_at<32>(partial_, 0), proof_by(Role::client)))
       return wrong_key();

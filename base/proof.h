@@ -11,7 +11,7 @@ namespace kolo {
 // Both ends of a connection show that they know the same key, before either parses anything
 // else.  Every message has a fixed size.
 //
-//   client → server   "kolo" version:u8 zero:u8[3] nonce:u8[32]             40 bytes
+//   client → server   "kolo" version:u32 nonce:u8[32]                       40 bytes
 //   server → client   nonce:u8[32] HMAC(key, server, purpose, nonces)       64 bytes
 //   client → server   HMAC(key, client, purpose, nonces)                    32 bytes
 //
@@ -35,6 +35,10 @@ class Proof {
 
   bool done() const { return done_; }
 
+  // How many bytes of the message that comes next are missing, at most 64; none when it is done.
+  // Whoever reads no more than these takes nothing from the layer above.
+  std::size_t awaited() const { return done_ ? 0 : message_bytes_ - partial_.size(); }
+
  private:
   Result<Unit> on_message(Bytes& reply);
   Digest proof_by(Role) const;
@@ -45,10 +49,10 @@ class Proof {
   std::string purpose_;
   Nonce mine_, theirs_{};
   Bytes partial_;
-  std::size_t awaited_;  // the size of the message that comes next
+  std::size_t message_bytes_;  // of the message that comes next
   bool done_ = false;
 };
 
-inline constexpr std::uint8_t kProtocolVersion = 1;
+inline constexpr std::uint32_t kProtocolVersion = 1;
 
 }  // namespace kolo

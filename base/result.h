@@ -57,12 +57,13 @@ struct Unit {
   bool operator==(const Unit&) const = default;
 };
 
-// A value or the reason why there is none.
-template <class T>
+// A value or the reason why there is none.  A layer whose failures say more than an Error does
+// (who is to blame, for one) has its own E.
+template <class T, class E = Error>
 class [[nodiscard]] Result {
  public:
   Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+  Result(E error) : state_(std::in_place_index<1>, std::move(error)) {}
 
   explicit operator bool() const { return state_.index() == 0; }
 
@@ -72,11 +73,11 @@ class [[nodiscard]] Result {
   T* operator->() { return std::get_if<0>(&state_); }
   const T* operator->() const { return std::get_if<0>(&state_); }
 
-  Error& error() & { return *std::get_if<1>(&state_); }
-  const Error& error() const& { return *std::get_if<1>(&state_); }
+  E& error() & { return *std::get_if<1>(&state_); }
+  const E& error() const& { return *std::get_if<1>(&state_); }
 
  private:
-  std::variant<T, Error> state_;
+  std::variant<T, E> state_;
 };
 
 }  // namespace kolo

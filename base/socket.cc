@@ -26,6 +26,8 @@ struct SocketAddress {
 
 Result<SocketAddress> to_system(const Address& address) {
   SocketAddress out;
+  if (address.ip.find('\0') != std::string::npos)
+    return Error(Errc::invalid_input, "an IP address has no zero bytes");
   auto* v4 = reinterpret_cast<sockaddr_in*>(&out.storage);
   auto* v6 = reinterpret_cast<sockaddr_in6*>(&out.storage);
   if (::inet_pton(AF_INET, address.ip.c_str(), &v4->sin_addr) == 1) {
@@ -85,7 +87,11 @@ Result<Address> Address::parse(std::string_view text) {
   if (!port || *port < 0 || *port > 65535)
     return Error(Errc::invalid_input, fmt::format("'{}': expected address:port", text));
   auto ip = text.substr(0, colon);
-  if (ip.size() >= 2 && ip.front() == '[' && ip.back() == ']') ip = ip.substr(1, ip.size() - 2);
+  const bool bracketed = ip.starts_with('[') && ip.ends_with(']');
+  if (bracketed) ip = ip.substr(1, ip.size() - 2);
+  // "::1:80" might also be one address without a port.
+  if (bracketed != (ip.find(':') != ip.npos))
+    return Error(Errc::invalid_input, fmt::format("'{}': expected [address]:port", text));
   Address address{std::string(ip), static_cast<std::uint16_t>(*port)};
   if (auto valid = to_system(address); !valid) return valid.error();
   return address;
@@ -164,10 +170,8 @@ Result<Unit> write_all(int fd, ByteView bytes, Deadline deadline) {
 Result<Unit> prove(int fd, Proof proof, Deadline deadline) {
   if (auto sent = write_all(fd, proof.opening(), deadline); !sent) return sent;
   while (!proof.done()) {
-    // One byte at a time would be simplest; the messages are small enough to ask for what is
-    // missing, and feed() never leaves any over because no one speaks before the proof is done.
-    std::uint8_t byte;
-    const auto moved = read_some(fd, {&byte, 1});
+    Bytes arrived(proof.awaited());
+    const auto moved = read_some(fd, arrived);
     if (!moved) return moved.error();
     if (moved->again) {
       if (auto ready = wait_for_any({{fd, true, false}}, deadline); !ready) return ready;
@@ -176,7 +180,8 @@ Result<Unit> prove(int fd, Proof proof, Deadline deadline) {
     if (moved->bytes == 0)
       return Error(Errc::refused, "the other side hung up during the proof of the job key");
     Bytes reply;
-    if (auto used = proof.feed({&byte, 1}, reply); !used) return used.error();
+    if (auto used = proof.feed(ByteView(arrived).first(moved->bytes), reply); !used)
+      return used.error();
     if (auto sent = write_all(fd, reply, deadline); !sent) return sent;
   }
   return Unit{};

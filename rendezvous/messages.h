@@ -1,12 +1,15 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
 #include "base/bytes.h"
 #include "base/codec.h"
+#include "base/result.h"
 
 // What store and clients say to each other; PROTOCOL.md has the bytes.
 namespace kolo {
@@ -111,10 +114,15 @@ using Reply = std::variant<Done, Value, Values, Refused, Notice>;
 inline constexpr std::string_view kPurpose = "store";
 inline constexpr std::size_t kKeyLimit = 256;
 inline constexpr std::size_t kValueLimit = 1 << 20;
-inline constexpr std::size_t kTotalLimit = 256 << 20;  // all values together
+inline constexpr std::size_t kTotalLimit = 256 << 20;  // all that is stored, with its keys
+inline constexpr std::size_t kEntryBytes = 128;        // what an entry costs besides
+inline constexpr std::size_t kHeldLimit = 64;          // requests of one client that wait
 inline constexpr std::uint32_t kRankLimit = 1 << 20;
 inline constexpr std::size_t kRequestLimit = kValueLimit + 4096;  // a frame to the server
 inline constexpr std::size_t kReplyLimit = kTotalLimit + 4096;    // a frame to a client
+
+// Why a key and its value cannot be stored, if so.
+std::optional<Error> unfit(std::string_view key, ByteView value);
 
 }  // namespace store
 }  // namespace kolo

@@ -49,6 +49,7 @@ StoreClient::StoreClient(Fd socket, std::uint64_t generation)
     : socket_(std::move(socket)), generation_(generation) {}
 
 Result<Unit> StoreClient::set(std::string_view key, Bytes value, Deadline deadline) {
+  if (auto why = unfit(key, value)) return std::move(*why);
   const auto id = ++last_id_;
   auto reply = ask(Set{id, std::string(key), std::move(value)}, id, deadline);
   if (!reply) return reply.error();
@@ -56,6 +57,7 @@ Result<Unit> StoreClient::set(std::string_view key, Bytes value, Deadline deadli
 }
 
 Result<Bytes> StoreClient::wait_for(std::string_view key, Deadline deadline) {
+  if (auto why = unfit(key, {})) return std::move(*why);
   const auto id = ++last_id_;
   auto reply = ask(WaitFor{id, std::string(key), milliseconds_left(deadline)}, id, deadline);
   if (!reply) return reply.error();
@@ -65,6 +67,7 @@ Result<Bytes> StoreClient::wait_for(std::string_view key, Deadline deadline) {
 
 Result<std::vector<Bytes>> StoreClient::gather(std::string_view key, int rank, int size,
                                                Bytes value, Deadline deadline) {
+  if (auto why = unfit(key, value)) return std::move(*why);
   const auto id = ++last_id_;
   auto reply =
       ask(Gather{id, std::string(key), static_cast<std::uint32_t>(rank),
@@ -76,6 +79,7 @@ Result<std::vector<Bytes>> StoreClient::gather(std::string_view key, int rank, i
 }
 
 Result<Reply> StoreClient::ask(const Request& request, std::uint64_t id, Deadline deadline) {
+  answer_.reset();  // to a request that was given up
   const Deadline patience{deadline.at + kServerSlack};
   if (auto sent = write_all(socket_.get(), encode_frame(request, id), patience); !sent)
     return std::move(sent.error()).during("asking the job's store");
@@ -124,8 +128,10 @@ Result<Unit> StoreClient::on_reply(Reply reply) {
 Result<std::vector<Departure>> StoreClient::take_departures() {
   for (;;) {
     const auto read = read_once();
-    if (!read) return read.error();
-    if (!*read) return std::exchange(fresh_, {});
+    if (read && *read) continue;
+    // Who told of a death may be gone right after: the news comes first, the end next time.
+    if (!read && (fresh_.empty() || read.error().code() != Errc::closed)) return read.error();
+    return std::exchange(fresh_, {});
   }
 }
 

@@ -19,6 +19,10 @@ TimePoint end_of_wait(TimePoint now, std::uint32_t within_ms) {
   return now + std::chrono::milliseconds(within_ms);
 }
 
+std::size_t cost_of(std::string_view key, const Bytes& value) {
+  return key.size() + value.size() + kEntryBytes;
+}
+
 constexpr auto nobody_waits = [](const auto& entry) { return entry.second.empty(); };
 
 // The first few by name, so that 512 missing ranks are one readable line.
@@ -33,14 +37,14 @@ std::string list_of(const std::vector<std::uint32_t>& ranks) {
 }  // namespace
 
 StoreCore::Replies StoreCore::joined(ClientId client) {
-  clients_.insert(client);
+  held_.try_emplace(client, 0);
   Replies replies;
   for (const Departure& departure : departures_) replies.emplace_back(client, Notice{departure});
   return replies;
 }
 
 void StoreCore::left(ClientId client) {
-  clients_.erase(client);
+  held_.erase(client);
   const auto of_client = [client](const Waiter& w) { return w.client == client; };
   for (auto& [key, waiters] : waiting_) std::erase_if(waiters, of_client);
   std::erase_if(waiting_, nobody_waits);
@@ -48,71 +52,97 @@ void StoreCore::left(ClientId client) {
 }
 
 StoreCore::Replies StoreCore::on(ClientId client, const Request& request, TimePoint now) {
+  if (!held_.contains(client)) return {};
   return std::visit([&](const auto& r) { return on_request(client, r, now); }, request);
 }
 
-std::optional<Error> StoreCore::unfit(const std::string& key, const Bytes& value) const {
-  if (key.empty() || key.size() > kKeyLimit)
-    return Error(Errc::too_large, fmt::format("a key has 1 to {} bytes", kKeyLimit));
-  if (value.size() > kValueLimit)
-    return Error(Errc::too_large,
-                 fmt::format("key {}: a value has at most {} bytes", key, kValueLimit));
-  if (value.size() + key.size() + total_bytes_ > kTotalLimit)
-    return Error(Errc::too_large, "the store is full");
-  return std::nullopt;
+std::optional<Error> StoreCore::no_room(std::size_t more) const {
+  if (total_bytes_ + more <= kTotalLimit) return std::nullopt;
+  return Error(Errc::too_large, "the store is full");
+}
+
+std::optional<Error> StoreCore::waits_too_much(ClientId client) const {
+  if (held_.at(client) < kHeldLimit) return std::nullopt;
+  return Error(Errc::too_large, fmt::format("a client waits for at most {} things", kHeldLimit));
+}
+
+void StoreCore::hold(std::vector<Waiter>& waiters, const Waiter& waiter) {
+  ++held_.at(waiter.client);
+  waiters.push_back(waiter);
+}
+
+void StoreCore::answer(const Waiter& waiter, Reply reply, Replies& replies) {
+  --held_.at(waiter.client);
+  replies.emplace_back(waiter.client, std::move(reply));
 }
 
 StoreCore::Replies StoreCore::on_request(ClientId client, const Set& set, TimePoint) {
-  if (const auto why = unfit(set.key, set.value)) return {{client, refusal(set.id, *why)}};
-  if (!values_.try_emplace(set.key, set.value).second)
-    return {{client,
-             refusal(set.id, Error(Errc::exists, fmt::format("key {} is set already", set.key)))}};
-  total_bytes_ += set.value.size() + set.key.size();
+  const auto refuse = [&](const Error& why) { return Replies{{client, refusal(set.id, why)}}; };
+  const auto cost = cost_of(set.key, set.value);
+  if (const auto why = unfit(set.key, set.value)) return refuse(*why);
+  if (values_.contains(set.key))
+    return refuse(Error(Errc::exists, fmt::format("key {} is set already", set.key)));
+  if (const auto why = no_room(cost)) return refuse(*why);
+  values_.emplace(set.key, set.value);
+  total_bytes_ += cost;
 
   Replies replies = {{client, Done{set.id}}};
   if (auto held = waiting_.extract(set.key))
-    for (const Waiter& waiter : held.mapped())
-      replies.emplace_back(waiter.client, Value{waiter.id, set.value});
+    for (const Waiter& waiter : held.mapped()) answer(waiter, Value{waiter.id, set.value}, replies);
   return replies;
 }
 
 StoreCore::Replies StoreCore::on_request(ClientId client, const WaitFor& wait, TimePoint now) {
-  if (const auto why = unfit(wait.key, {})) return {{client, refusal(wait.id, *why)}};
+  const auto refuse = [&](const Error& why) { return Replies{{client, refusal(wait.id, why)}}; };
+  if (const auto why = unfit(wait.key, {})) return refuse(*why);
   if (const auto found = values_.find(wait.key); found != values_.end())
     return {{client, Value{wait.id, found->second}}};
-  waiting_[wait.key].push_back({client, wait.id, end_of_wait(now, wait.within_ms)});
+  if (const auto why = waits_too_much(client)) return refuse(*why);
+  hold(waiting_[wait.key], {client, wait.id, end_of_wait(now, wait.within_ms)});
   return {};
 }
 
 StoreCore::Replies StoreCore::on_request(ClientId client, const Gather& gather, TimePoint now) {
-  if (const auto why = unfit(gather.key, gather.value)) return {{client, refusal(gather.id, *why)}};
+  const auto refuse = [&](const Error& why) { return Replies{{client, refusal(gather.id, why)}}; };
+  const auto cost = cost_of(gather.key, gather.value);
+  if (const auto why = unfit(gather.key, gather.value)) return refuse(*why);
+  if (const auto why = no_room(cost)) return refuse(*why);
+  if (const auto why = waits_too_much(client)) return refuse(*why);
   if (gather.rank >= gather.size || gather.size > kRankLimit)
-    return {{client, refusal(gather.id, Error(Errc::invalid_input,
-                                              fmt::format("gather {}: rank {} of {}", gather.key,
-                                                          gather.rank, gather.size)))}};
-  Gathering& all = gatherings_[gather.key];
-  if (all.size == 0) all.size = gather.size;
-  if (all.size != gather.size)
-    return {{client, refusal(gather.id,
-                             Error(Errc::invalid_input,
-                                   fmt::format("gather {}: rank {} says there are {} "
-                                               "ranks, others said {}",
-                                               gather.key, gather.rank, gather.size, all.size)))}};
-  if (!all.values.try_emplace(gather.rank, gather.value).second)
-    return {{client, refusal(gather.id,
-                             Error(Errc::exists, fmt::format("gather {}: rank {} was here already",
-                                                             gather.key, gather.rank)))}};
-  total_bytes_ += gather.value.size() + gather.key.size();
-  all.waiters.push_back({client, gather.id, end_of_wait(now, gather.within_ms)});
-  if (all.values.size() < all.size) return {};
+    return refuse(Error(Errc::invalid_input, fmt::format("gather {}: rank {} of {}", gather.key,
+                                                         gather.rank, gather.size)));
+  Gathering& all =
+      gatherings_.try_emplace(gather.key, Gathering{.size = gather.size}).first->second;
+  if (const auto why = misfit(all, gather)) return refuse(*why);
 
+  all.values.emplace(gather.rank, gather.value);
+  all.charged += cost;
+  total_bytes_ += cost;
+  hold(all.waiters, {client, gather.id, end_of_wait(now, gather.within_ms)});
+  return all.values.size() < all.size ? Replies{} : complete(all, gather.key);
+}
+
+std::optional<Error> StoreCore::misfit(const Gathering& all, const Gather& gather) const {
+  if (all.size != gather.size)
+    return Error(Errc::invalid_input,
+                 fmt::format("gather {}: rank {} says there are {} ranks, others said {}",
+                             gather.key, gather.rank, gather.size, all.size));
+  if (all.complete || all.values.contains(gather.rank))
+    return Error(Errc::exists,
+                 fmt::format("gather {}: rank {} was here already", gather.key, gather.rank));
+  return std::nullopt;
+}
+
+StoreCore::Replies StoreCore::complete(Gathering& all, const std::string& key) {
   Values values;
-  for (const auto& [rank, value] : all.values) values.values.push_back(value);
+  for (auto& [rank, value] : all.values) values.values.push_back(std::move(value));
   Replies replies;
-  for (const Waiter& waiter : std::exchange(all.waiters, {})) {
+  for (const Waiter& waiter : all.waiters) {
     values.id = waiter.id;
-    replies.emplace_back(waiter.client, values);
+    answer(waiter, values, replies);
   }
+  total_bytes_ -= all.charged - cost_of(key, {});
+  all = Gathering{.size = all.size, .charged = cost_of(key, {}), .complete = true};
   return replies;
 }
 
@@ -123,38 +153,41 @@ StoreCore::Replies StoreCore::announce(const Departure& departure) {
   if (std::any_of(departures_.begin(), departures_.end(), same)) return {};
   departures_.push_back(departure);
   Replies replies;
-  for (const ClientId client : clients_) replies.emplace_back(client, Notice{departure});
+  for (const auto& [client, held] : held_) replies.emplace_back(client, Notice{departure});
   return replies;
 }
 
 StoreCore::Replies StoreCore::tick(TimePoint now) {
   Replies replies;
-  for (auto& [key, waiters] : waiting_) {
-    const Error why(Errc::timed_out, fmt::format("nobody has set {}", key));
-    std::erase_if(waiters, [&](const Waiter& waiter) {
-      if (waiter.until > now) return false;
-      replies.emplace_back(waiter.client, refusal(waiter.id, why));
-      return true;
-    });
-  }
+  for (auto& [key, waiters] : waiting_)
+    expire(
+        waiters, now, [&k = key] { return fmt::format("nobody has set {}", k); }, replies);
   std::erase_if(waiting_, nobody_waits);
-  for (auto& [key, gathering] : gatherings_) expire(gathering, key, now, replies);
+  for (auto& [key, all] : gatherings_) {
+    const auto why = [&k = key, &g = all] {
+      return fmt::format("{}: rank {} of {} did not come", k, g.missing_ranks(), g.size);
+    };
+    expire(all.waiters, now, why, replies);
+  }
   return replies;
 }
 
-void StoreCore::expire(Gathering& gathering, const std::string& key, TimePoint now,
-                       Replies& replies) {
-  std::erase_if(gathering.waiters, [&](const Waiter& waiter) {
-    if (waiter.until > now) return false;
-    std::vector<std::uint32_t> missing;
-    for (std::uint32_t rank = 0; rank < gathering.size; ++rank)
-      if (!gathering.values.contains(rank)) missing.push_back(rank);
-    replies.emplace_back(
-        waiter.client,
-        refusal(waiter.id, Error(Errc::timed_out, fmt::format("{}: rank {} of {} did not come", key,
-                                                              list_of(missing), gathering.size))));
-    return true;
-  });
+// The reason is worked out once, however many have waited for the same thing.
+template <class Why>
+void StoreCore::expire(std::vector<Waiter>& waiters, TimePoint now, Why why, Replies& replies) {
+  const auto late = std::stable_partition(waiters.begin(), waiters.end(),
+                                          [now](const Waiter& w) { return w.until > now; });
+  if (late == waiters.end()) return;
+  const Error reason(Errc::timed_out, why());
+  for (auto w = late; w != waiters.end(); ++w) answer(*w, refusal(w->id, reason), replies);
+  waiters.erase(late, waiters.end());
+}
+
+std::string StoreCore::Gathering::missing_ranks() const {
+  std::vector<std::uint32_t> missing;
+  for (std::uint32_t rank = 0; rank < size; ++rank)
+    if (!values.contains(rank)) missing.push_back(rank);
+  return list_of(missing);
 }
 
 std::optional<TimePoint> StoreCore::wake() const {

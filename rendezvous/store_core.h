@@ -2,7 +2,6 @@
 
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -17,6 +16,8 @@ namespace kolo {
 // replies out.  A value, once set, never changes.  Whoever asks for a key that is not there is
 // answered when it comes or when its time is over, and never polls.
 //
+// What a client says before it has joined or after it has left is not heard.
+//
 // Sans-IO; the same object serves real sockets and the simulator.
 class StoreCore {
  public:
@@ -28,6 +29,7 @@ class StoreCore {
   // Whatever it was waiting for is forgotten; what it set stays.
   void left(ClientId);
 
+  // A request is answered now or later, but once only.
   Replies on(ClientId, const store::Request&, TimePoint now);
 
   // Tells every client, once for each rank and generation.
@@ -43,19 +45,30 @@ class StoreCore {
     std::uint64_t id;
     TimePoint until;
   };
+  // Its values are kept until the last rank has come, and what it was from then on.
   struct Gathering {
-    std::map<std::uint32_t, Bytes> values;  // by rank
     std::uint32_t size = 0;
+    std::map<std::uint32_t, Bytes> values;  // by rank
     std::vector<Waiter> waiters;
+    std::size_t charged = 0;  // to the total
+    bool complete = false;
+
+    std::string missing_ranks() const;
   };
 
   Replies on_request(ClientId, const store::Set&, TimePoint);
   Replies on_request(ClientId, const store::WaitFor&, TimePoint);
   Replies on_request(ClientId, const store::Gather&, TimePoint);
-  std::optional<Error> unfit(const std::string& key, const Bytes& value) const;
-  void expire(Gathering&, const std::string& key, TimePoint, Replies&);
+  std::optional<Error> no_room(std::size_t more) const;
+  std::optional<Error> waits_too_much(ClientId) const;
+  std::optional<Error> misfit(const Gathering&, const store::Gather&) const;
+  Replies complete(Gathering&, const std::string& key);
+  void hold(std::vector<Waiter>&, const Waiter&);
+  void answer(const Waiter&, store::Reply, Replies&);
+  template <class Why>
+  void expire(std::vector<Waiter>&, TimePoint, Why, Replies&);
 
-  std::set<ClientId> clients_;
+  std::map<ClientId, std::size_t> held_;  // by client: how many of its requests wait
   std::unordered_map<std::string, Bytes> values_;
   std::unordered_map<std::string, std::vector<Waiter>> waiting_;
   std::unordered_map<std::string, Gathering> gatherings_;

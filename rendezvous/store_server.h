@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <vector>
 
 #include "base/channel.h"
 #include "base/crypto.h"
@@ -11,13 +12,21 @@
 
 namespace kolo {
 
+// What a connection may take from the server.
+struct StoreLimits {
+  Duration proof_time = std::chrono::seconds(5);  // to prove the key
+  std::size_t connections = 65536;
+  std::size_t backlog = store::kReplyLimit;  // bytes that a client has asked for and not read
+};
+
 // The store on a socket.  A connection that has not proved the job's key within a few seconds is
 // closed, and until it has, nothing it says is parsed.
 //
 // Owned by the job; belongs to the loop thread.
 class StoreServer {
  public:
-  static Result<std::unique_ptr<StoreServer>> start(Loop&, const Address&, const Key&);
+  static Result<std::unique_ptr<StoreServer>> start(Loop&, const Address&, const Key&,
+                                                    const StoreLimits& = {});
 
   const Address& address() const { return address_; }
   void announce(const Departure&);
@@ -29,9 +38,13 @@ class StoreServer {
     Loop::Timer must_prove;  // until it has
   };
 
-  StoreServer(Loop&, Fd listener, Address, const Key&);
+  StoreServer(Loop&, Fd listener, Address, const Key&, const StoreLimits&);
+  void listen();
   void on_connection();
+  void add(Fd socket);
+  void on_end(ClientId, const Error& why);
   void drop(ClientId);
+  void bury();
   Result<Unit> on_frame(ClientId, const Frame&);
   void deliver(const StoreCore::Replies&);
   void set_alarm();
@@ -40,11 +53,13 @@ class StoreServer {
   Fd listener_;
   Address address_;
   Key key_;
+  StoreLimits limits_;
   StoreCore core_;
   std::map<ClientId, Client> clients_;
   ClientId last_client_ = 0;
+  std::vector<ClientId> dead_;  // to be buried
   Loop::Watch connections_;
-  Loop::Timer alarm_;
+  Loop::Timer alarm_, burial_, pause_;
 };
 
 }  // namespace kolo

@@ -1,0 +1,173 @@
+#include "base/process.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <memory>
+
+#include "base/fd.h"
+#include "base/text.h"
+
+namespace kolo {
+
+namespace {
+
+// Where PATH is unset, as in glibc.
+constexpr std::string_view kDefaultPath = "/bin:/usr/bin";
+
+std::string_view value_in(const std::vector<std::string>& env, std::string_view name,
+                          std::string_view otherwise) {
+  for (const std::string& entry : env)
+    if (entry.size() > name.size() && entry.starts_with(name) && entry[name.size()] == '=')
+      return std::string_view(entry).substr(name.size() + 1);
+  return otherwise;
+}
+
+std::string path_from(std::string_view folder, std::string_view name) {
+  if (folder.empty() || name.starts_with('/')) return std::string(name);
+  return fmt::format("{}/{}", folder, name);
+}
+
+bool is_file(const std::string& path) {
+  struct stat info;
+  return ::stat(path.c_str(), &info) == 0 && S_ISREG(info.st_mode);
+}
+
+std::vector<char*> pointers_to(const std::vector<std::string>& strings) {
+  std::vector<char*> out;
+  for (const std::string& s : strings) out.push_back(const_cast<char*>(s.c_str()));
+  out.push_back(nullptr);
+  return out;
+}
+
+// All that happens between vfork and exec.  It shares the parent's memory and must not allocate,
+// lock or return; what it writes to `error` the parent reads.
+[[noreturn]] void become(const SpawnRequest& request, const char* program, char* const* argv,
+                         char* const* env, pid_t parent, volatile int& error) {
+  const auto fail = [&error] {
+    error = errno;
+    ::_exit(127);
+  };
+  struct sigaction standard {};
+  standard.sa_handler = SIG_DFL;
+  for (int signo = 1; signo < NSIG; ++signo) ::sigaction(signo, &standard, nullptr);
+
+  if (request.new_session ? ::setsid() < 0 : ::setpgid(0, 0) < 0) fail();
+  if (request.death_signal != 0) {
+    if (::prctl(PR_SET_PDEATHSIG, request.death_signal) != 0) fail();
+    if (::getppid() != parent) ::_exit(127);  // it died before we could ask to be told
+  }
+  // Above 2 first: a source may be one of the numbers that another target takes.
+  std::array<int, 3> sources = {request.in, request.out, request.err};
+  for (int& fd : sources)
+    if (fd >= 0 && (fd = ::fcntl(fd, F_DUPFD_CLOEXEC, 3)) < 0) fail();
+  for (int target = 0; target < 3; ++target)
+    if (sources[target] >= 0 && ::dup2(sources[target], target) < 0) fail();
+  if (::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0) fail();
+  if (!request.cwd.empty() && ::chdir(request.cwd.c_str()) != 0) fail();
+
+  sigset_t none;
+  ::sigemptyset(&none);
+  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::execve(program, argv, env);
+  fail();
+  ::_exit(127);
+}
+
+// vfork and not posix_spawn, which cannot ask for a parent-death signal; not fork, which takes
+// tens of milliseconds in a parent with much memory.  No signal handler of ours may run in the
+// child, so all are blocked around it.
+pid_t vfork_and_exec(const SpawnRequest& request, const char* program, char* const* argv,
+                     char* const* env, volatile int& error) {
+  sigset_t all, before;
+  ::sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);
+  const pid_t parent = ::getpid();
+  const pid_t pid = ::vfork();
+  if (pid == 0) become(request, program, argv, env, parent, error);
+  if (pid < 0) error = errno;
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return pid;
+}
+
+std::optional<pid_t> parent_of(pid_t pid) {
+  const Fd stat(::open(fmt::format("/proc/{}/stat", pid).c_str(), O_RDONLY | O_CLOEXEC));
+  std::array<std::uint8_t, 512> buffer;
+  const auto moved = stat ? read_some(stat.get(), buffer) : Result<Moved>(Moved{});
+  if (!moved || moved->bytes == 0) return std::nullopt;
+  // "pid (name) state ppid …"; a name may hold anything, a parenthesis too.
+  const std::string_view text = text_of(ByteView(buffer).first(moved->bytes));
+  const auto fields = split(text.substr(std::min(text.rfind(')'), text.size())), ' ');
+  if (fields.size() < 3) return std::nullopt;
+  const auto parent = parse_int(fields[2]);
+  return parent ? std::optional<pid_t>(static_cast<pid_t>(*parent)) : std::nullopt;
+}
+
+}  // namespace
+
+std::string ExitStatus::text() const {
+  return signo ? "was killed by " + signal_name(signo) : fmt::format("exited with code {}", code);
+}
+
+Result<std::string> find_program(const std::string& name, const std::vector<std::string>& env,
+                                 const std::string& cwd) {
+  const bool has_slash = name.find('/') != name.npos;
+  const auto folders = has_slash ? std::vector<std::string_view>{""}
+                                 : split(value_in(env, "PATH", kDefaultPath), ':');
+  std::optional<std::string> not_executable;
+  for (const auto folder : folders) {
+    const std::string path =
+        path_from(cwd, has_slash || folder.empty() ? name : path_from(folder, name));
+    if (!is_file(path)) continue;
+    if (::access(path.c_str(), X_OK) == 0) return path;
+    if (!not_executable) not_executable = path;
+  }
+  if (not_executable)
+    return Error(Errc::unsupported, fmt::format("{} may not be executed", *not_executable));
+  return Error(Errc::not_found, has_slash ? fmt::format("there is no program {}", name)
+                                          : fmt::format("there is no program {} in PATH", name));
+}
+
+Result<pid_t> spawn(const SpawnRequest& request) {
+  auto program = find_program(request.argv.front(), request.env, request.cwd);
+  if (!program) return program.error();
+  const auto argv = pointers_to(request.argv), env = pointers_to(request.env);
+  volatile int error = 0;
+  const pid_t pid = vfork_and_exec(request, program->c_str(), argv.data(), env.data(), error);
+  if (error == 0) return pid;
+  if (pid > 0) ::waitpid(pid, nullptr, 0);
+  const int number = error;
+  return Error::from_errno("starting " + *program, number);
+}
+
+std::optional<Ended> reap(std::optional<pid_t> which) {
+  siginfo_t info{};
+  const auto type = which ? P_PID : P_ALL;
+  const auto id = static_cast<id_t>(which.value_or(0));
+  if (::waitid(type, id, &info, WEXITED | WNOHANG) != 0 || info.si_pid == 0) return std::nullopt;
+  return Ended{info.si_pid, info.si_code == CLD_EXITED ? ExitStatus::exited(info.si_status)
+                                                       : ExitStatus::killed(info.si_status)};
+}
+
+std::vector<pid_t> children() {
+  const std::unique_ptr<DIR, int (*)(DIR*)> proc(::opendir("/proc"), ::closedir);
+  std::vector<pid_t> out;
+  if (!proc) return out;
+  while (const dirent* entry = ::readdir(proc.get())) {
+    const auto pid = parse_int(entry->d_name);
+    if (pid && parent_of(static_cast<pid_t>(*pid)) == ::getpid())
+      out.push_back(static_cast<pid_t>(*pid));
+  }
+  return out;
+}
+
+}  // namespace kolo

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/exit_status.h"
+#include "base/result.h"
+
+namespace kolo {
+
+// What to start, completely: nothing is inherited but what is named here.
+struct SpawnRequest {
+  std::vector<std::string> argv;
+  std::vector<std::string> env;     // "NAME=value"
+  std::string cwd;                  // empty: the caller's
+  int in = -1, out = -1, err = -1;  // become 0, 1 and 2; -1 keeps the caller's
+  bool new_session = false;         // else a process group of its own
+  int death_signal = 0;             // sent to it when the calling thread ends
+};
+
+// The program that a shell would run for this name: in PATH of that environment, or relative to
+// that directory if the name has a slash.
+Result<std::string> find_program(const std::string& name, const std::vector<std::string>& env,
+                                 const std::string& cwd);
+
+// Returns when the program runs, or why it does not.  Signals have their default actions there,
+// and no descriptor but 0, 1 and 2 is open.
+Result<pid_t> spawn(const SpawnRequest&);
+
+struct Ended {
+  pid_t pid = 0;
+  ExitStatus status;
+};
+
+// Reaps one child that has ended, any or this one.  Does not wait.
+std::optional<Ended> reap(std::optional<pid_t> which = std::nullopt);
+
+// The processes whose parent is this one.
+std::vector<pid_t> children();
+
+}  // namespace kolo

@@ -1,0 +1,107 @@
+#include "cli/messages.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "base/text.h"
+
+namespace kolo {
+
+namespace {
+
+double seconds(Duration d) {
+  return std::chrono::duration<double>(d).count();
+}
+
+std::string plural(std::size_t n, std::string_view one, std::string_view many) {
+  return fmt::format("{} {}", n, n == 1 ? one : many);
+}
+
+std::string headline(const Failure& failure) {
+  const auto after = fmt::format(", {:.1f} s after the start", seconds(failure.after));
+  const int rank = failure.rank.value_or(0);
+  switch (failure.kind) {
+    case Failure::Kind::worker:
+      return fmt::format("rank {} on host {} {}{}", rank, failure.host, failure.cause, after);
+    case Failure::Kind::not_started:
+      return fmt::format("rank {} on host {} could not be started: {}", rank, failure.host,
+                         failure.cause);
+    case Failure::Kind::host:
+      return fmt::format("host {} was lost{}: {}", failure.host, after, failure.cause);
+  }
+  return {};
+}
+
+std::string manner_of(const WorkerEnd& end) {
+  if (!end.status) return "not run to an end";
+  const auto how =
+      end.status->signo ? "ended by " + signal_name(end.status->signo) : end.status->text();
+  return end.told_to_stop && !end.status->signo
+             ? fmt::format("{} after {}", how, signal_name(*end.told_to_stop))
+             : how;
+}
+
+// "1 and 3" reads better than a count as long as there are few.
+std::string ranks_text(const std::vector<int>& ranks) {
+  constexpr std::size_t kFew = 4;
+  if (ranks.size() > kFew) return plural(ranks.size(), "other", "others");
+  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
+  for (std::size_t i = 0; i < ranks.size(); ++i)
+    text += fmt::format("{}{}", i == 0 ? "" : i + 1 == ranks.size() ? " and " : ", ", ranks[i]);
+  return text;
+}
+
+// What became of the others, one line for each manner, so that 64 ranks read as three lines.
+std::string the_others(const Outcome& outcome) {
+  std::map<std::string, std::vector<int>> by_manner;
+  const auto culprit = outcome.failure ? outcome.failure->rank : std::nullopt;
+  for (std::size_t rank = 0; rank < outcome.workers.size(); ++rank)
+    if (!culprit || static_cast<int>(rank) != *culprit)
+      by_manner[manner_of(outcome.workers[rank])].push_back(static_cast<int>(rank));
+  std::string text;
+  for (const auto& [manner, ranks] : by_manner)
+    text += fmt::format("  {}: {}\n", ranks_text(ranks), manner);
+  return text;
+}
+
+struct NewsText {
+  std::string operator()(const news::StoreListens& n) const {
+    return fmt::format("the job's store listens on {}", n.address);
+  }
+  std::string operator()(const news::HostReady& n) const {
+    return fmt::format("host {} is ready (agent {})", n.host, n.agent_pid);
+  }
+  std::string operator()(const news::WorkerStarted& n) const {
+    return fmt::format("rank {} runs on host {} as process {}", n.rank, n.host, n.pid);
+  }
+  std::string operator()(const news::WorkerEnded& n) const {
+    return fmt::format("rank {} on host {} {}", n.rank, n.host, n.status.text());
+  }
+};
+
+}  // namespace
+
+std::string message_for(const News& news) {
+  return std::visit(NewsText{}, news);
+}
+
+std::string message_for(const Error& error) {
+  std::string text = fmt::format("horovodrun: error: {}\n", error.text());
+  if (error.code() == Errc::unsupported)
+    text += "  Use localhost, 127.0.0.1 or this machine's own name, as in -H localhost:4.\n";
+  return text;
+}
+
+std::string message_for(const Outcome& outcome) {
+  if (outcome.failure)
+    return fmt::format("horovodrun: {}\n{}", headline(*outcome.failure), the_others(outcome));
+  if (outcome.interrupted_by)
+    return fmt::format("horovodrun: ended by {}\n{}", signal_name(*outcome.interrupted_by),
+                       the_others(outcome));
+  return {};
+}
+
+}  // namespace kolo

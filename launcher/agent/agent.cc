@@ -1,0 +1,259 @@
+#include "launcher/agent/agent.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <deque>
+#include <map>
+#include <optional>
+
+#include "base/channel.h"
+#include "base/log.h"
+#include "base/process.h"
+#include "launcher/agent/protocol.h"
+#include "launcher/agent/sweep.h"
+#include "launcher/agent/worker.h"
+
+namespace kolo {
+
+using namespace std::chrono_literals;
+
+namespace agent {
+
+namespace {
+
+constexpr auto kLeaseBeforeHello = 30s;  // for a launcher on a slow link to say its first word
+constexpr auto kSecondLook = 200ms;
+constexpr auto kLastWords = 500ms;  // for what is still to be said when we go
+
+class Agent {
+ public:
+  Agent(Loop&, pid_t guard);
+
+  void say_last_words() { channel_.flush(Deadline::in(kLastWords)); }
+
+ private:
+  Result<Unit> on_frame(const Frame&);
+  void on(const Hello&);
+  void on(const Start&);
+  void on(const Signal&);
+  void on(const Lease&) {}  // that it came is what matters
+  void on(const Ack&);
+  void on(const Close&);
+
+  void on_signal();
+  void on_child_ended(pid_t, const ExitStatus&);
+  void on_output(std::uint32_t worker, Stream, ByteView);
+  void check_lease(bool again);
+
+  void end(Duration grace, const std::string& why);
+  void kill_all();
+  bool any_running() const;
+  void signal_all(int signo);
+  void make_room(std::uint64_t acknowledged);
+
+  Loop& loop_;
+  Fd signals_, guard_;
+  Channel channel_;
+  Loop::Watch signal_watch_, guard_watch_;
+
+  Duration lease_ = kLeaseBeforeHello, grace_ = 5s;
+  TimePoint last_heard_;
+  Loop::Timer lease_timer_;
+
+  std::map<std::uint32_t, std::unique_ptr<Worker>> workers_;
+  struct Sent {
+    std::uint64_t seq;
+    std::size_t bytes;
+  };
+  std::deque<Sent> unacknowledged_;
+  std::size_t unacknowledged_bytes_ = 0;
+
+  bool ending_ = false;
+  TimePoint kill_at_ = TimePoint::max();
+  Loop::Timer kill_timer_;
+};
+
+Fd signals_to_read() {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  ::sigaddset(&signals, SIGCHLD);
+  ::sigaddset(&signals, SIGTERM);
+  ::sigprocmask(SIG_BLOCK, &signals, nullptr);
+  return Fd(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+Fd watchable(pid_t process) {
+  return Fd(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
+}
+
+// The stream is ours alone: neither a worker nor a stray print may get at it.
+Fd take_over(int fd, int flags) {
+  Fd mine(::fcntl(fd, F_DUPFD_CLOEXEC, 3));
+  const Fd nothing(::open("/dev/null", flags | O_CLOEXEC));
+  ::dup2(nothing.get(), fd);
+  (void)set_nonblocking(mine.get());
+  return mine;
+}
+
+Agent::Agent(Loop& loop, pid_t guard)
+    : loop_(loop),
+      signals_(signals_to_read()),
+      guard_(watchable(guard)),
+      channel_(loop, take_over(0, O_RDONLY), take_over(1, O_WRONLY), kDownLimit, std::nullopt,
+               {.on_frame = [this](const Frame& frame) { return on_frame(frame); },
+                .on_end = [this](const Error& why) { end(grace_, why.text()); },
+                .on_proved = {}}),
+      last_heard_(loop.now()) {
+  signal_watch_ = loop_.watch(signals_.get(), kolo::Ready::read, [this] { on_signal(); });
+  const auto guard_gone = [this] {
+    guard_watch_ = {};
+    end(0s, "its guard was killed");
+  };
+  if (guard_)
+    guard_watch_ = loop_.watch(guard_.get(), kolo::Ready::read, guard_gone);
+  else
+    loop_.post(guard_gone);  // so early that there was nothing left to watch
+  check_lease(false);
+}
+
+Result<Unit> Agent::on_frame(const Frame& frame) {
+  last_heard_ = loop_.now();
+  auto message = decode_frame<Down>(frame);
+  if (!message) return message.error();
+  std::visit([this](const auto& m) { on(m); }, *message);
+  return Unit{};
+}
+
+void Agent::on(const Hello& hello) {
+  lease_ = std::chrono::milliseconds(hello.lease_ms);
+  grace_ = std::chrono::milliseconds(hello.grace_ms);
+  channel_.send(Up(Ready{KOLO_VERSION, ::getpid()}));
+  check_lease(false);
+}
+
+void Agent::on(const Start& start) {
+  if (ending_) return;
+  auto worker = Worker::start(loop_, start, [this, id = start.worker](Stream s, ByteView bytes) {
+    on_output(id, s, bytes);
+  });
+  if (!worker) {
+    channel_.send(Up(Failed{start.worker, worker.error().code(), worker.error().text()}));
+    return;
+  }
+  channel_.send(Up(Started{start.worker, (*worker)->pid()}));
+  (*worker)->set_reading(unacknowledged_bytes_ < kOutputWindow);
+  workers_[start.worker] = std::move(*worker);
+}
+
+void Agent::on(const Signal& signal) {
+  if (const auto worker = workers_.find(signal.worker); worker != workers_.end())
+    worker->second->signal(signal.signo);
+}
+
+void Agent::on(const Ack& ack) {
+  make_room(ack.seq);
+}
+
+void Agent::on(const Close&) {
+  end(0s, "");
+}
+
+void Agent::on_output(std::uint32_t worker, Stream stream, ByteView bytes) {
+  const auto seq = channel_.send(Up(Output{worker, stream, Bytes(bytes.begin(), bytes.end())}));
+  unacknowledged_.push_back({seq, bytes.size()});
+  unacknowledged_bytes_ += bytes.size();
+  if (unacknowledged_bytes_ >= kOutputWindow)
+    for (auto& [id, w] : workers_) w->set_reading(false);
+}
+
+void Agent::make_room(std::uint64_t acknowledged) {
+  const bool was_full = unacknowledged_bytes_ >= kOutputWindow;
+  while (!unacknowledged_.empty() && unacknowledged_.front().seq <= acknowledged) {
+    unacknowledged_bytes_ -= unacknowledged_.front().bytes;
+    unacknowledged_.pop_front();
+  }
+  if (was_full && unacknowledged_bytes_ < kOutputWindow)
+    for (auto& [id, worker] : workers_) worker->set_reading(true);
+}
+
+// SIGCHLD and not a pidfd for each worker: as a subreaper we must reap orphans too, of which
+// nobody told us.  A child's number is ours until we reap it here, so it cannot be mistaken.
+void Agent::on_signal() {
+  signalfd_siginfo info;
+  while (::read(signals_.get(), &info, sizeof info) == sizeof info)
+    if (info.ssi_signo == SIGTERM) end(grace_, "its agent got SIGTERM");
+  while (const auto ended = reap()) on_child_ended(ended->pid, ended->status);
+}
+
+void Agent::on_child_ended(pid_t pid, const ExitStatus& status) {
+  for (auto& [id, worker] : workers_) {
+    if (worker->pid() != pid || !worker->running()) continue;
+    worker->ended();
+    channel_.send(Up(Exited{id, status}));
+  }
+  if (ending_ && !any_running()) loop_.stop();
+}
+
+// Two looks, some time apart: if this process itself stood still, what the launcher said in the
+// meantime is still to be read.
+void Agent::check_lease(bool again) {
+  const auto over = last_heard_ + lease_;
+  if (loop_.now() < over) {
+    lease_timer_ = loop_.at(over, [this] { check_lease(false); });
+  } else if (!again) {
+    lease_timer_ = loop_.at(loop_.now() + kSecondLook, [this] { check_lease(true); });
+  } else {
+    end(grace_, fmt::format("the launcher was not heard of for {:.1f} s",
+                            std::chrono::duration<double>(lease_).count()));
+  }
+}
+
+// Once it ends, it ends; a second reason may only make it quicker.
+void Agent::end(Duration grace, const std::string& why) {
+  if (!std::exchange(ending_, true)) {
+    if (!why.empty()) channel_.send(Up(Ending{why}));
+    signal_all(SIGTERM);
+    signal_all(SIGCONT);  // a stopped process does not hear SIGTERM
+  }
+  if (!any_running() || grace == 0s) return kill_all();
+  kill_at_ = std::min(kill_at_, loop_.now() + grace);
+  kill_timer_ = loop_.at(kill_at_, [this] { kill_all(); });
+}
+
+// What has not gone by now is swept when the loop has ended.
+void Agent::kill_all() {
+  signal_all(SIGKILL);
+  loop_.stop();
+}
+
+bool Agent::any_running() const {
+  for (const auto& [id, worker] : workers_)
+    if (worker->running()) return true;
+  return false;
+}
+
+void Agent::signal_all(int signo) {
+  for (auto& [id, worker] : workers_) worker->signal(signo);
+}
+
+}  // namespace
+}  // namespace agent
+
+int run_agent(pid_t guard) {
+  ::prctl(PR_SET_NAME, "kolo-agent");
+  adopt_orphans();
+  Loop loop;
+  agent::Agent agent(loop, guard);
+  loop.run();
+  agent.say_last_words();
+  sweep();
+  return 0;
+}
+
+}  // namespace kolo

@@ -1,0 +1,60 @@
+#include "launcher/agent/guard.h"
+
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+
+#include "base/process.h"
+#include "launcher/agent/agent.h"
+#include "launcher/agent/sweep.h"
+
+namespace kolo {
+
+namespace {
+
+// Waits in line for the two things that matter here.
+int next_signal(const sigset_t& signals) {
+  int signo = 0;
+  ::sigwait(&signals, &signo);
+  return signo;
+}
+
+int watch_over(pid_t agent, const sigset_t& signals) {
+  for (;;) {
+    if (next_signal(signals) == SIGTERM) ::kill(agent, SIGKILL);
+    while (const auto ended = reap())
+      if (ended->pid == agent) return ended->status.shell_code();
+  }
+}
+
+}  // namespace
+
+int run_guard() {
+  // Whatever descriptors we were started with by accident must not reach the workers.
+  ::close_range(3, ~0U, 0);
+  // A terminal's signals are the launcher's to interpret.
+  for (const int signo : {SIGINT, SIGHUP, SIGQUIT, SIGPIPE}) ::signal(signo, SIG_IGN);
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  ::sigaddset(&signals, SIGCHLD);
+  ::sigaddset(&signals, SIGTERM);
+  ::sigprocmask(SIG_BLOCK, &signals, nullptr);
+  adopt_orphans();
+
+  const pid_t guard = ::getpid();
+  const pid_t agent = ::fork();
+  if (agent < 0) {
+    std::perror("horovodrun --guard: fork");
+    return 125;
+  }
+  if (agent == 0) return run_agent(guard);
+
+  ::prctl(PR_SET_NAME, "kolo-guard");
+  const int code = watch_over(agent, signals);
+  sweep();
+  return code;
+}
+
+}  // namespace kolo

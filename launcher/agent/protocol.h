@@ -1,0 +1,133 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/codec.h"
+#include "base/exit_status.h"
+#include "launcher/output/stream.h"
+
+// What the launcher and a host's agent say to each other; PROTOCOL.md has the bytes.  A worker is
+// known by its rank.
+namespace kolo::agent {
+
+// Down: from the launcher.
+
+// First of all.  The agent ends its workers when it has heard nothing for as long as the lease.
+struct Hello {
+  static constexpr std::uint16_t kKind = 1;
+  std::string version;
+  std::uint32_t lease_ms = 0, grace_ms = 0;
+  KOLO_FIELDS(version, lease_ms, grace_ms)
+  bool operator==(const Hello&) const = default;
+};
+
+struct Start {
+  static constexpr std::uint16_t kKind = 2;
+  std::uint32_t worker = 0;
+  std::vector<std::string> argv, env;
+  std::string cwd;
+  KOLO_FIELDS(worker, argv, env, cwd)
+  bool operator==(const Start&) const = default;
+};
+
+// To the worker's whole process group.  Dropped if it is gone.
+struct Signal {
+  static constexpr std::uint16_t kKind = 3;
+  std::uint32_t worker = 0;
+  std::int32_t signo = 0;
+  KOLO_FIELDS(worker, signo)
+  bool operator==(const Signal&) const = default;
+};
+
+struct Lease {
+  static constexpr std::uint16_t kKind = 4;
+  KOLO_FIELDS()
+  bool operator==(const Lease&) const = default;
+};
+
+// All frames up to this one have done what they were sent for; output has been written.
+struct Ack {
+  static constexpr std::uint16_t kKind = 5;
+  std::uint64_t seq = 0;
+  KOLO_FIELDS(seq)
+  bool operator==(const Ack&) const = default;
+};
+
+// No more will come: kill what is left and go.
+struct Close {
+  static constexpr std::uint16_t kKind = 6;
+  KOLO_FIELDS()
+  bool operator==(const Close&) const = default;
+};
+
+using Down = std::variant<Hello, Start, Signal, Lease, Ack, Close>;
+
+// Up: from the agent.
+
+struct Ready {
+  static constexpr std::uint16_t kKind = 65;
+  std::string version;
+  std::int32_t pid = 0;
+  KOLO_FIELDS(version, pid)
+  bool operator==(const Ready&) const = default;
+};
+
+struct Started {
+  static constexpr std::uint16_t kKind = 66;
+  std::uint32_t worker = 0;
+  std::int32_t pid = 0;
+  KOLO_FIELDS(worker, pid)
+  bool operator==(const Started&) const = default;
+};
+
+struct Failed {
+  static constexpr std::uint16_t kKind = 67;
+  std::uint32_t worker = 0;
+  Errc code = Errc::io;
+  std::string why;
+  KOLO_FIELDS(worker, code, why)
+  bool operator==(const Failed&) const = default;
+};
+
+struct Output {
+  static constexpr std::uint16_t kKind = 68;
+  std::uint32_t worker = 0;
+  Stream stream = Stream::out;
+  Bytes bytes;
+  KOLO_FIELDS(worker, stream, bytes)
+  bool operator==(const Output&) const = default;
+};
+
+// Comes after all that the worker had written.
+struct Exited {
+  static constexpr std::uint16_t kKind = 69;
+  std::uint32_t worker = 0;
+  ExitStatus status;
+  KOLO_FIELDS(worker, status)
+  bool operator==(const Exited&) const = default;
+};
+
+// The agent ends its workers by itself, and says why before it does.
+struct Ending {
+  static constexpr std::uint16_t kKind = 70;
+  std::string why;
+  KOLO_FIELDS(why)
+  bool operator==(const Ending&) const = default;
+};
+
+using Up = std::variant<Ready, Started, Failed, Output, Exited, Ending>;
+
+// A command line and an environment may have two megabytes together (ARG_MAX).
+inline constexpr std::size_t kDownLimit = 8 << 20;
+inline constexpr std::size_t kOutputBytes = 64 << 10;  // of one Output at the most
+inline constexpr std::size_t kUpLimit = kOutputBytes + 4096;
+
+// How much output an agent may have under way that is not acknowledged: a terminal that stands
+// still then holds up the workers that write, and nothing else.
+inline constexpr std::size_t kOutputWindow = 1 << 20;
+
+}  // namespace kolo::agent

@@ -1,0 +1,192 @@
+#include "launcher/job/driver.h"
+
+#include <fmt/format.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <csignal>
+
+namespace kolo {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto kLease = 5s;
+constexpr auto kRenewal = 1s;
+constexpr std::string_view kLocalIp = "127.0.0.1";  // every host is this machine
+
+std::uint32_t milliseconds(Duration d) {
+  return static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::milliseconds>(d).count());
+}
+
+}  // namespace
+
+// A signal that we were started with ignored (nohup, a background job) stays ignored.
+Fd take_signals() {
+  sigset_t signals;
+  ::sigemptyset(&signals);
+  for (const int signo : {SIGINT, SIGTERM, SIGHUP}) {
+    struct sigaction before {};
+    ::sigaction(signo, nullptr, &before);
+    if (before.sa_handler != SIG_IGN) ::sigaddset(&signals, signo);
+  }
+  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
+  ::signal(SIGPIPE, SIG_IGN);
+  return Fd(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+Driver::Driver(Loop& loop, Fd signals, StoreServer& store, Printer& printer, Setting setting,
+               Plan plan, Policy policy, Tell tell)
+    : loop_(loop),
+      store_(store),
+      printer_(printer),
+      setting_(std::move(setting)),
+      plan_(std::move(plan)),
+      policy_(policy),
+      tell_(std::move(tell)),
+      supervisor_(plan_, policy_, loop.now()),
+      signals_(std::move(signals)) {
+  for (const Slot& slot : plan_.slots)
+    taggers_.push_back(
+        {LineTagger(tag_of(slot.rank, Stream::out)), LineTagger(tag_of(slot.rank, Stream::err))});
+  signal_watch_ = loop_.watch(signals_.get(), Ready::read, [this] {
+    signalfd_siginfo info;
+    if (::read(signals_.get(), &info, sizeof info) == sizeof info)
+      hear(heard::Interrupted{static_cast<int>(info.ssi_signo)});
+  });
+}
+
+Result<Unit> Driver::open_sessions(const std::string& self) {
+  for (const std::string& host : plan_.hosts()) {
+    auto session = Session::start(
+        loop_, agent_command(self),
+        {.on_message = [this, host](const agent::Up& up,
+                                    std::uint64_t seq) { on_message(host, up, seq); },
+         .on_end =
+             [this, host](const std::string& why) {
+               hear(heard::HostEnded{host, why});
+             }});
+    if (!session) return std::move(session.error()).during("starting host " + host);
+    (*session)->send(agent::Hello{KOLO_VERSION, milliseconds(kLease), milliseconds(policy_.grace)});
+    sessions_[host] = std::move(*session);
+  }
+  return Unit{};
+}
+
+Outcome Driver::run() {
+  set_alarm();
+  renew_leases();
+  loop_.run();
+  return supervisor_.outcome();
+}
+
+void Driver::hear(const Event& event) {
+  for (const Order& order : supervisor_.on(event, loop_.now()))
+    std::visit([this](const auto& o) { carry_out(o); }, order);
+  set_alarm();
+}
+
+void Driver::set_alarm() {
+  const auto wake = supervisor_.wake();
+  alarm_ = wake ? loop_.at(*wake, [this] { hear(heard::Tick{}); }) : Loop::Timer();
+}
+
+void Driver::renew_leases() {
+  for (auto& [host, session] : sessions_) session->send(agent::Lease{});
+  lease_timer_ = loop_.at(loop_.now() + kRenewal, [this] { renew_leases(); });
+}
+
+void Driver::on_message(const std::string& host, const agent::Up& up, std::uint64_t seq) {
+  if (const auto* output = std::get_if<agent::Output>(&up)) return on_output(host, *output, seq);
+  std::visit(
+      [&]<class M>(const M& message) {
+        if constexpr (!std::is_same_v<M, agent::Output>) on_host(host, message);
+      },
+      up);
+}
+
+void Driver::on_host(const std::string& host, const agent::Ready& ready) {
+  if (ready.version != KOLO_VERSION)
+    return hear(heard::HostEnding{
+        host, fmt::format("it runs version {}, and this is {}", ready.version, KOLO_VERSION)});
+  tell_(news::HostReady{host, ready.pid});
+  hear(heard::HostReady{host});
+}
+
+void Driver::on_host(const std::string& host, const agent::Started& started) {
+  if (!runs_on(started.worker, host)) return;
+  const int rank = static_cast<int>(started.worker);
+  tell_(news::WorkerStarted{rank, host, started.pid});
+  hear(heard::Started{rank, started.pid});
+}
+
+void Driver::on_host(const std::string& host, const agent::Failed& failed) {
+  if (!runs_on(failed.worker, host)) return;
+  hear(heard::NotStarted{static_cast<int>(failed.worker), Error(failed.code, failed.why)});
+}
+
+void Driver::on_host(const std::string& host, const agent::Exited& exited) {
+  if (!runs_on(exited.worker, host)) return;
+  const int rank = static_cast<int>(exited.worker);
+  flush_output_of(rank);
+  tell_(news::WorkerEnded{rank, host, exited.status});
+  hear(heard::Exited{rank, exited.status});
+}
+
+void Driver::on_host(const std::string& host, const agent::Ending& ending) {
+  hear(heard::HostEnding{host, ending.why});
+}
+
+// An agent speaks for the workers of its own host only.
+bool Driver::runs_on(std::uint32_t worker, const std::string& host) const {
+  return worker < plan_.slots.size() && plan_.slots[worker].host == host;
+}
+
+// Acknowledged when it is written, so that a slow terminal slows the workers that write and is
+// not piled up here.
+void Driver::on_output(const std::string& host, const agent::Output& output, std::uint64_t seq) {
+  if (!runs_on(output.worker, host)) return;
+  Taggers& taggers = taggers_[output.worker];
+  LineTagger& tagger = output.stream == Stream::out ? taggers.out : taggers.err;
+  printer_.print(output.stream, tagger.feed(text_of(output.bytes)), [this, host, seq] {
+    loop_.post([this, host, seq] { sessions_.at(host)->send(agent::Ack{seq}); });
+  });
+}
+
+void Driver::flush_output_of(int rank) {
+  const auto nobody_waits = [] {};
+  printer_.print(Stream::out, taggers_[rank].out.finish(), nobody_waits);
+  printer_.print(Stream::err, taggers_[rank].err.finish(), nobody_waits);
+}
+
+void Driver::carry_out(const order::Start& start) {
+  const Recipe recipe =
+      make_recipe(setting_, plan_.slots[start.rank], plan_, std::string(kLocalIp));
+  session_of(start.rank)
+      .send(agent::Start{static_cast<std::uint32_t>(start.rank), recipe.argv, recipe.env,
+                         recipe.cwd});
+}
+
+void Driver::carry_out(const order::Signal& signal) {
+  session_of(signal.rank)
+      .send(agent::Signal{static_cast<std::uint32_t>(signal.rank), signal.signo});
+}
+
+void Driver::carry_out(const order::Announce& announce) {
+  store_.announce(announce.departure);
+}
+
+void Driver::carry_out(const order::Close& close) {
+  sessions_.at(close.host)->send(agent::Close{});
+}
+
+void Driver::carry_out(const order::Terminate& order) {
+  sessions_.at(order.host)->terminate();
+}
+
+void Driver::carry_out(const order::Finish&) {
+  loop_.stop();
+}
+
+}  // namespace kolo

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/loop.h"
+#include "launcher/job/job.h"
+#include "launcher/output/line_tagger.h"
+#include "launcher/output/printer.h"
+#include "launcher/plan/plan.h"
+#include "launcher/plan/recipe.h"
+#include "launcher/session/session.h"
+#include "launcher/supervise/supervisor.h"
+#include "rendezvous/store_server.h"
+
+namespace kolo {
+
+// The signals by which a user ends a job, to be read and no longer delivered.  Before any thread is
+// started: each inherits what is blocked.
+Fd take_signals();
+
+// Carries what the sessions say to the supervisor, and what it decides to sessions and store.
+// Decides nothing itself.
+//
+// Belongs to the loop; owned by run_job for the length of one job.
+class Driver {
+ public:
+  Driver(Loop&, Fd signals, StoreServer&, Printer&, Setting, Plan, Policy, Tell);
+
+  Result<Unit> open_sessions(const std::string& self);
+  Outcome run();
+
+ private:
+  void on_message(const std::string& host, const agent::Up&, std::uint64_t seq);
+  void on_host(const std::string& host, const agent::Ready&);
+  void on_host(const std::string& host, const agent::Started&);
+  void on_host(const std::string& host, const agent::Failed&);
+  void on_host(const std::string& host, const agent::Exited&);
+  void on_host(const std::string& host, const agent::Ending&);
+  void on_output(const std::string& host, const agent::Output&, std::uint64_t seq);
+
+  void hear(const Event&);
+  void carry_out(const order::Start&);
+  void carry_out(const order::Signal&);
+  void carry_out(const order::Announce&);
+  void carry_out(const order::Close&);
+  void carry_out(const order::Terminate&);
+  void carry_out(const order::Finish&);
+
+  void set_alarm();
+  void renew_leases();
+  void flush_output_of(int rank);
+  bool runs_on(std::uint32_t worker, const std::string& host) const;
+  Session& session_of(int rank) { return *sessions_.at(plan_.slots[rank].host); }
+
+  Loop& loop_;
+  StoreServer& store_;
+  Printer& printer_;
+  const Setting setting_;
+  const Plan plan_;
+  const Policy policy_;
+  const Tell tell_;
+  Supervisor supervisor_;
+
+  std::map<std::string, std::unique_ptr<Session>> sessions_;  // by host
+  struct Taggers {
+    LineTagger out, err;
+  };
+  std::vector<Taggers> taggers_;  // by rank
+
+  Fd signals_;
+  Loop::Watch signal_watch_;
+  Loop::Timer alarm_, lease_timer_;
+};
+
+}  // namespace kolo

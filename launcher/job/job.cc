@@ -1,0 +1,52 @@
+#include "launcher/job/job.h"
+
+#include <fmt/format.h>
+
+#include "base/loop.h"
+#include "launcher/job/driver.h"
+#include "launcher/plan/plan.h"
+#include "launcher/plan/recipe.h"
+#include "rendezvous/store_server.h"
+
+namespace kolo {
+
+namespace {
+
+Result<Unit> check_reach(const std::vector<HostSpec>& hosts) {
+  const auto names = names_of_this_machine();
+  for (const HostSpec& host : hosts)
+    if (!is_this_machine(host.name, names))
+      return Error(Errc::unsupported,
+                   fmt::format("host {} is not this machine, and other machines cannot be reached "
+                               "yet",
+                               host.name));
+  return Unit{};
+}
+
+}  // namespace
+
+Result<Outcome> run_job(const JobSpec& spec, const Tell& tell) {
+  if (auto reached = check_reach(spec.hosts); !reached) return reached.error();
+  auto plan = make_plan(spec.hosts, spec.np, 0);
+  if (!plan) return plan.error();
+  // From here ranks are fixed.
+
+  Fd signals = take_signals();
+  Loop loop;
+  const Key key = Key::random();
+  auto store = StoreServer::start(loop, {"127.0.0.1", 0}, key);
+  if (!store) return std::move(store.error()).during("starting the job's store");
+  tell(news::StoreListens{(*store)->address().text()});
+  // From here workers may meet.
+
+  Printer printer;
+  const Setting setting{spec.command, spec.env, spec.cwd, (*store)->address(), key};
+  Policy policy;
+  policy.grace = spec.grace;
+  Driver driver(loop, std::move(signals), **store, printer, setting, *plan, policy, tell);
+  if (auto opened = driver.open_sessions(spec.self); !opened) return opened.error();
+  // From here processes run, and run() returns when none does any more.
+  return driver.run();
+}
+
+}  // namespace kolo

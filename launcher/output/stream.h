@@ -1,0 +1,11 @@
+#pragma once
+
+namespace kolo {
+
+// Which of a worker's two streams.
+enum class Stream { out, err };
+constexpr Stream last_of(Stream) {
+  return Stream::err;
+}
+
+}  // namespace kolo

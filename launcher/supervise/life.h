@@ -1,0 +1,85 @@
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string_view>
+
+namespace kolo {
+
+// The life of a worker, as the launcher knows it.
+//
+//   planned ─start→ starting ─started→ running ─exited→ exited
+//      │               │ failed → exited
+//      └───────────────┴──────────────────┴── host_lost → lost
+enum class WorkerPhase { planned, starting, running, exited, lost };
+enum class WorkerEvent { start, started, failed, exited, host_lost };
+
+// The life of a job.
+//
+//   gathering ─all_ready→ running ─failure→ last_words ─time_up→ terminating ─time_up→ killing
+//       │                    │                  │                    │               │
+//       │                    └──interrupt───────┴──→ terminating     └─interrupt→ killing
+//       │                    (all_settled, from each of them)                        │
+//       └─failure, interrupt→ closing ←─────────────────────────────── time_up ─────┘
+//                                         └─all_closed→ finished
+//
+// `gathering`: sessions are being opened.  `last_words`: everybody has been told of the failure
+// and may say what it was doing.  `closing`: no worker runs; the hosts clean up.
+enum class JobPhase { gathering, running, last_words, terminating, killing, closing, finished };
+enum class JobEvent { all_ready, failure, interrupt, time_up, all_settled, all_closed };
+
+template <class Phase, class Event>
+struct Edge {
+  Phase from;
+  Event on;
+  Phase to;
+};
+
+inline constexpr auto kWorkerLife = [] {
+  using P = WorkerPhase;
+  using E = WorkerEvent;
+  return std::to_array<Edge<P, E>>({
+      {P::planned, E::start, P::starting},
+      {P::planned, E::host_lost, P::lost},
+      {P::starting, E::started, P::running},
+      {P::starting, E::failed, P::exited},
+      {P::starting, E::host_lost, P::lost},
+      {P::running, E::exited, P::exited},
+      {P::running, E::host_lost, P::lost},
+  });
+}();
+
+inline constexpr auto kJobLife = [] {
+  using P = JobPhase;
+  using E = JobEvent;
+  return std::to_array<Edge<P, E>>({
+      {P::gathering, E::all_ready, P::running},
+      {P::gathering, E::failure, P::closing},
+      {P::gathering, E::interrupt, P::closing},
+      {P::running, E::failure, P::last_words},
+      {P::running, E::interrupt, P::terminating},
+      {P::running, E::all_settled, P::closing},
+      {P::last_words, E::interrupt, P::terminating},
+      {P::last_words, E::time_up, P::terminating},
+      {P::last_words, E::all_settled, P::closing},
+      {P::terminating, E::interrupt, P::killing},
+      {P::terminating, E::time_up, P::killing},
+      {P::terminating, E::all_settled, P::closing},
+      {P::killing, E::time_up, P::closing},
+      {P::killing, E::all_settled, P::closing},
+      {P::closing, E::all_closed, P::finished},
+  });
+}();
+
+template <class Table, class Phase, class Event>
+constexpr std::optional<Phase> next(const Table& table, Phase from, Event on) {
+  for (const auto& edge : table)
+    if (edge.from == from && edge.on == on) return edge.to;
+  return std::nullopt;
+}
+
+static_assert(next(kWorkerLife, WorkerPhase::running, WorkerEvent::exited) == WorkerPhase::exited);
+static_assert(!next(kWorkerLife, WorkerPhase::exited, WorkerEvent::started));  // nobody comes back
+static_assert(!next(kJobLife, JobPhase::finished, JobEvent::failure));
+
+}  // namespace kolo

@@ -1,0 +1,50 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/exit_status.h"
+#include "base/time.h"
+
+namespace kolo {
+
+// What went wrong first.  Everything after it may be its consequence.
+struct Failure {
+  enum class Kind { worker, not_started, host };
+
+  Kind kind = Kind::worker;
+  std::string host;
+  std::optional<int> rank;  // of the worker, or of the first one on the host
+  std::string cause;        // "exited with code 3"
+  int exit_code = 1;
+  Duration after{};  // since the job began
+  bool operator==(const Failure&) const = default;
+};
+
+// The end of one worker.  None: it was never started, or was lost with its host.
+struct WorkerEnd {
+  std::string host;
+  std::optional<ExitStatus> status;
+  std::optional<int> told_to_stop;  // the last signal that we sent before it ended
+  bool operator==(const WorkerEnd&) const = default;
+};
+
+struct Outcome {
+  std::optional<Failure> failure;
+  std::optional<int> interrupted_by;  // a signal to the launcher
+  std::vector<WorkerEnd> workers;     // by rank
+  Duration took{};
+};
+
+// Our own codes; a worker's is passed on as it is.
+inline constexpr int kExitHostLost = 121;
+inline constexpr int kExitTimeout = 124;
+inline constexpr int kExitInternal = 125;
+inline constexpr int kExitCannotRun = 126;
+inline constexpr int kExitNoProgram = 127;
+
+// Pure.  The first failure's; else 128+n of the signal that ended it; else 0.
+int exit_code(const Outcome&);
+
+}  // namespace kolo

@@ -1,0 +1,190 @@
+#include "launcher/supervise/supervisor.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <csignal>
+
+namespace kolo {
+
+namespace {
+
+int code_for(const Error& why) {
+  switch (why.code()) {
+    case Errc::not_found:
+      return kExitNoProgram;
+    case Errc::unsupported:
+      return kExitCannotRun;
+    default:
+      return kExitInternal;
+  }
+}
+
+}  // namespace
+
+int exit_code(const Outcome& outcome) {
+  if (outcome.failure) return outcome.failure->exit_code;
+  if (outcome.interrupted_by) return 128 + *outcome.interrupted_by;
+  return 0;
+}
+
+Supervisor::Supervisor(Plan plan, Policy policy, TimePoint now)
+    : plan_(std::move(plan)),
+      policy_(policy),
+      began_(now),
+      workers_(plan_.slots.size()),
+      now_(now) {
+  for (const Slot& slot : plan_.slots) outcome_.workers.push_back({slot.host, {}, {}});
+  for (const std::string& host : plan_.hosts()) unready_.insert(host);
+  open_ = unready_;
+  wake_ = now + policy_.start_timeout;
+}
+
+Orders Supervisor::on(const Event& event, TimePoint now) {
+  now_ = now;
+  std::visit([this](const auto& e) { hear(e); }, event);
+  return std::exchange(orders_, {});
+}
+
+void Supervisor::hear(const heard::HostReady& ready) {
+  unready_.erase(ready.host);
+  if (unready_.empty()) move_job(JobEvent::all_ready);
+}
+
+void Supervisor::hear(const heard::HostEnding& ending) {
+  if (phase_ != JobPhase::closing) host_lost(ending.host, ending.why);
+}
+
+void Supervisor::hear(const heard::HostEnded& ended) {
+  open_.erase(ended.host);
+  if (phase_ != JobPhase::closing) host_lost(ended.host, ended.why);
+  if (phase_ == JobPhase::closing && open_.empty()) move_job(JobEvent::all_closed);
+}
+
+void Supervisor::hear(const heard::Started& started) {
+  move_worker(started.rank, WorkerEvent::started);
+}
+
+void Supervisor::hear(const heard::NotStarted& failed) {
+  if (!move_worker(failed.rank, WorkerEvent::failed)) return;
+  announce(failed.rank, "could not be started: " + failed.why.text(), Departure::Manner::died);
+  fail({Failure::Kind::not_started, plan_.slots[failed.rank].host, failed.rank, failed.why.text(),
+        code_for(failed.why)});
+  settle_if_all();
+}
+
+void Supervisor::hear(const heard::Exited& exited) {
+  if (!move_worker(exited.rank, WorkerEvent::exited)) return;
+  const ExitStatus& status = exited.status;
+  outcome_.workers[exited.rank].status = status;
+  announce(exited.rank, status.text(),
+           status.ok() ? Departure::Manner::left : Departure::Manner::died);
+  if (!status.ok())
+    fail({Failure::Kind::worker, plan_.slots[exited.rank].host, exited.rank, status.text(),
+          status.shell_code()});
+  settle_if_all();
+}
+
+void Supervisor::hear(const heard::Interrupted& interrupted) {
+  if (!outcome_.interrupted_by) outcome_.interrupted_by = interrupted.signo;
+  move_job(JobEvent::interrupt);
+}
+
+void Supervisor::hear(const heard::Tick&) {
+  if (!wake_ || now_ < *wake_) return;
+  wake_.reset();
+  if (phase_ == JobPhase::gathering) return give_up_on(*unready_.begin());
+  if (phase_ == JobPhase::closing)
+    for (const std::string& host : open_) orders_.push_back(order::Terminate{host});
+  move_job(JobEvent::time_up);
+}
+
+void Supervisor::give_up_on(const std::string& host) {
+  const auto waited = std::chrono::ceil<std::chrono::seconds>(policy_.start_timeout).count();
+  fail({Failure::Kind::host, host, std::nullopt, fmt::format("did not answer within {} s", waited),
+        kExitTimeout});
+}
+
+bool Supervisor::move_worker(int rank, WorkerEvent event) {
+  if (rank < 0 || rank >= plan_.size()) return false;
+  const auto to = next(kWorkerLife, workers_[rank].phase, event);
+  if (to) workers_[rank].phase = *to;
+  return to.has_value();
+}
+
+void Supervisor::move_job(JobEvent event) {
+  if (const auto to = next(kJobLife, phase_, event)) enter(*to);
+}
+
+void Supervisor::enter(JobPhase phase) {
+  phase_ = phase;
+  wake_.reset();
+  switch (phase) {
+    case JobPhase::gathering:
+      break;
+    case JobPhase::running:
+      for (const int rank : diff(Plan{}, plan_).start)
+        if (move_worker(rank, WorkerEvent::start)) orders_.push_back(order::Start{rank});
+      break;
+    case JobPhase::last_words:
+      wake_ = now_ + policy_.last_words;
+      break;
+    case JobPhase::terminating:
+      signal_living(SIGTERM);
+      wake_ = now_ + policy_.grace;
+      break;
+    case JobPhase::killing:
+      signal_living(SIGKILL);
+      wake_ = now_ + policy_.patience;
+      break;
+    case JobPhase::closing:
+      for (const std::string& host : open_) orders_.push_back(order::Close{host});
+      wake_ = now_ + policy_.patience;
+      if (open_.empty()) move_job(JobEvent::all_closed);
+      break;
+    case JobPhase::finished:
+      outcome_.took = now_ - began_;
+      orders_.push_back(order::Finish{});
+      break;
+  }
+}
+
+// Only the first failure is a cause.  One that follows an interrupt is its consequence.
+void Supervisor::fail(Failure failure) {
+  if (outcome_.failure || outcome_.interrupted_by) return;
+  failure.after = now_ - began_;
+  outcome_.failure = std::move(failure);
+  move_job(JobEvent::failure);
+}
+
+void Supervisor::host_lost(const std::string& host, const std::string& why) {
+  std::optional<int> first;
+  for (const Slot& slot : plan_.slots) {
+    if (slot.host != host || !move_worker(slot.rank, WorkerEvent::host_lost)) continue;
+    if (!first) first = slot.rank;
+    announce(slot.rank, "was lost with its host: " + why, Departure::Manner::died);
+  }
+  if (first || unready_.contains(host))
+    fail({Failure::Kind::host, host, first, why, kExitHostLost});
+  settle_if_all();
+}
+
+void Supervisor::announce(int rank, const std::string& cause, Departure::Manner manner) {
+  orders_.push_back(
+      order::Announce{{plan_.generation, rank, plan_.slots[rank].host, cause, manner}});
+}
+
+void Supervisor::signal_living(int signo) {
+  for (const Slot& slot : plan_.slots) {
+    if (!workers_[slot.rank].living()) continue;
+    outcome_.workers[slot.rank].told_to_stop = signo;
+    orders_.push_back(order::Signal{slot.rank, signo});
+  }
+}
+
+void Supervisor::settle_if_all() {
+  const auto settled = [](const Worker& worker) { return worker.settled(); };
+  if (std::all_of(workers_.begin(), workers_.end(), settled)) move_job(JobEvent::all_settled);
+}
+
+}  // namespace kolo

@@ -1,0 +1,145 @@
+#pragma once
+
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/exit_status.h"
+#include "base/time.h"
+#include "launcher/plan/plan.h"
+#include "launcher/supervise/life.h"
+#include "launcher/supervise/outcome.h"
+#include "rendezvous/messages.h"
+
+namespace kolo {
+
+// What the supervisor hears.
+namespace heard {
+struct HostReady {
+  std::string host;
+};
+struct HostEnding {
+  std::string host, why;
+};  // its agent has given up; its workers will end
+struct HostEnded {
+  std::string host, why;
+};  // nothing is left there
+struct Started {
+  int rank, pid;
+};
+struct NotStarted {
+  int rank;
+  Error why;
+};
+struct Exited {
+  int rank;
+  ExitStatus status;
+};
+struct Interrupted {
+  int signo;
+};
+struct Tick {};
+}  // namespace heard
+
+using Event = std::variant<heard::HostReady, heard::HostEnding, heard::HostEnded, heard::Started,
+                           heard::NotStarted, heard::Exited, heard::Interrupted, heard::Tick>;
+
+// What it wants done.
+namespace order {
+struct Start {
+  int rank;
+  bool operator==(const Start&) const = default;
+};
+struct Signal {
+  int rank, signo;
+  bool operator==(const Signal&) const = default;
+};
+struct Announce {
+  Departure departure;
+  bool operator==(const Announce&) const = default;
+};
+struct Close {
+  std::string host;
+  bool operator==(const Close&) const = default;
+};
+struct Terminate {
+  std::string host;
+  bool operator==(const Terminate&) const = default;
+};
+struct Finish {
+  bool operator==(const Finish&) const = default;
+};
+}  // namespace order
+
+using Order = std::variant<order::Start, order::Signal, order::Announce, order::Close,
+                           order::Terminate, order::Finish>;
+using Orders = std::vector<Order>;
+
+struct Policy {
+  Duration start_timeout = std::chrono::seconds(30);
+  // For survivors to learn who died and to say so, before they are asked to end.
+  Duration last_words = std::chrono::milliseconds(500);
+  // TERM first: Python's handlers write checkpoints.  Five seconds is what Horovod gives.
+  Duration grace = std::chrono::seconds(5);
+  // For a host to report what it was told to kill, and to clean up.
+  Duration patience = std::chrono::seconds(2);
+};
+
+// Decides what happens in a job: all workers are started when all hosts are ready; the first
+// failure ends the job.
+//
+// Sans-IO: events and time in, orders out.
+class Supervisor {
+ public:
+  Supervisor(Plan, Policy, TimePoint now);
+
+  Orders on(const Event&, TimePoint now);
+  std::optional<TimePoint> wake() const { return wake_; }
+
+  JobPhase phase() const { return phase_; }
+  const Outcome& outcome() const { return outcome_; }
+
+ private:
+  struct Worker {
+    WorkerPhase phase = WorkerPhase::planned;
+    bool settled() const { return phase == WorkerPhase::exited || phase == WorkerPhase::lost; }
+    bool living() const { return phase == WorkerPhase::starting || phase == WorkerPhase::running; }
+  };
+
+  void hear(const heard::HostReady&);
+  void hear(const heard::HostEnding&);
+  void hear(const heard::HostEnded&);
+  void hear(const heard::Started&);
+  void hear(const heard::NotStarted&);
+  void hear(const heard::Exited&);
+  void hear(const heard::Interrupted&);
+  void hear(const heard::Tick&);
+
+  bool move_worker(int rank, WorkerEvent);
+  void move_job(JobEvent);
+  void enter(JobPhase);
+  void fail(Failure);
+  void give_up_on(const std::string& host);
+  void host_lost(const std::string& host, const std::string& why);
+  void announce(int rank, const std::string& cause, Departure::Manner);
+  void signal_living(int signo);
+  void settle_if_all();
+
+  const Plan plan_;
+  const Policy policy_;
+  const TimePoint began_;
+
+  JobPhase phase_ = JobPhase::gathering;
+  std::vector<Worker> workers_;
+  std::set<std::string> unready_, open_;  // hosts
+  std::optional<TimePoint> wake_;
+  Outcome outcome_;
+
+  TimePoint now_;  // of the event that is being heard
+  Orders orders_;  // its answer
+};
+
+}  // namespace kolo
