@@ -35,7 +35,7 @@ class FrameReader {
   Result<Unit> feed(ByteView, const std::function<Result<Unit>(const Frame&)>& on_frame);
 
   // Whether the stream may end here, between two frames.
-  bool between_frames() const { return partial_.empty(); }
+  bool between_frames() const { return partial_.empty() && !failure_; }
 
  private:
   Result<Unit> cut(ByteView, const std::function<Result<Unit>(const Frame&)>& on_frame);

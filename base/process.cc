@@ -12,6 +12,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <memory>
 
 #include "base/fd.h"
@@ -49,37 +50,47 @@ std::vector<char*> pointers_to(const std::vector<std::string>& strings) {
   return out;
 }
 
+// What went wrong between vfork and exec.
+struct Trouble {
+  enum class Step { preparing, entering_cwd, executing };
+  Step step = Step::preparing;
+  int number = 0;  // errno
+};
+
 // All that happens between vfork and exec.  It shares the parent's memory and must not allocate,
-// lock or return; what it writes to `error` the parent reads.
+// lock or return.  `trouble` is a pipe that exec closes: what is not written to it went well.  The
+// shared memory would do as well, but under a sanitizer vfork is a fork.
 [[noreturn]] void become(const SpawnRequest& request, const char* program, char* const* argv,
-                         char* const* env, pid_t parent, volatile int& error) {
-  const auto fail = [&error] {
-    error = errno;
+                         char* const* env, pid_t parent, int trouble) {
+  const auto fail = [trouble](Trouble::Step step) {
+    const Trouble what{step, errno};
+    (void)!::write(trouble, &what, sizeof what);
     ::_exit(127);
   };
+  const auto preparing = Trouble::Step::preparing;
   struct sigaction standard {};
   standard.sa_handler = SIG_DFL;
   for (int signo = 1; signo < NSIG; ++signo) ::sigaction(signo, &standard, nullptr);
 
-  if (request.new_session ? ::setsid() < 0 : ::setpgid(0, 0) < 0) fail();
+  if (request.new_session ? ::setsid() < 0 : ::setpgid(0, 0) < 0) fail(preparing);
   if (request.death_signal != 0) {
-    if (::prctl(PR_SET_PDEATHSIG, request.death_signal) != 0) fail();
+    if (::prctl(PR_SET_PDEATHSIG, request.death_signal) != 0) fail(preparing);
     if (::getppid() != parent) ::_exit(127);  // it died before we could ask to be told
   }
   // Above 2 first: a source may be one of the numbers that another target takes.
   std::array<int, 3> sources = {request.in, request.out, request.err};
   for (int& fd : sources)
-    if (fd >= 0 && (fd = ::fcntl(fd, F_DUPFD_CLOEXEC, 3)) < 0) fail();
+    if (fd >= 0 && (fd = ::fcntl(fd, F_DUPFD_CLOEXEC, 3)) < 0) fail(preparing);
   for (int target = 0; target < 3; ++target)
-    if (sources[target] >= 0 && ::dup2(sources[target], target) < 0) fail();
-  if (::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0) fail();
-  if (!request.cwd.empty() && ::chdir(request.cwd.c_str()) != 0) fail();
+    if (sources[target] >= 0 && ::dup2(sources[target], target) < 0) fail(preparing);
+  if (::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0) fail(preparing);
+  if (!request.cwd.empty() && ::chdir(request.cwd.c_str()) != 0) fail(Trouble::Step::entering_cwd);
 
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   ::execve(program, argv, env);
-  fail();
+  fail(Trouble::Step::executing);
   ::_exit(127);
 }
 
@@ -87,16 +98,33 @@ std::vector<char*> pointers_to(const std::vector<std::string>& strings) {
 // tens of milliseconds in a parent with much memory.  No signal handler of ours may run in the
 // child, so all are blocked around it.
 pid_t vfork_and_exec(const SpawnRequest& request, const char* program, char* const* argv,
-                     char* const* env, volatile int& error) {
+                     char* const* env, int trouble) {
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   const pid_t parent = ::getpid();
   const pid_t pid = ::vfork();
-  if (pid == 0) become(request, program, argv, env, parent, error);
-  if (pid < 0) error = errno;
+  if (pid == 0) become(request, program, argv, env, parent, trouble);
+  const int number = errno;
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  errno = number;
   return pid;
+}
+
+Error error_for(const Trouble& trouble, const SpawnRequest& request, const std::string& program) {
+  switch (trouble.step) {
+    case Trouble::Step::preparing:
+      break;
+    case Trouble::Step::entering_cwd:
+      return Error::from_errno("changing to " + request.cwd, trouble.number);
+    case Trouble::Step::executing:
+      // It was there a moment ago, so what is missing is what it names in its first line.
+      if (trouble.number == ENOENT)
+        return Error(Errc::unsupported, program + " names an interpreter that is not there");
+      return Error(Errc::unsupported,
+                   Error::from_errno("executing " + program, trouble.number).text());
+  }
+  return Error::from_errno("starting " + program, trouble.number);
 }
 
 std::optional<pid_t> parent_of(pid_t pid) {
@@ -138,15 +166,24 @@ Result<std::string> find_program(const std::string& name, const std::vector<std:
 }
 
 Result<pid_t> spawn(const SpawnRequest& request) {
+  if (request.argv.empty()) return Error(Errc::invalid_input, "no program was named");
   auto program = find_program(request.argv.front(), request.env, request.cwd);
   if (!program) return program.error();
+  auto trouble = make_pipe();
+  if (!trouble) return trouble.error();
   const auto argv = pointers_to(request.argv), env = pointers_to(request.env);
-  volatile int error = 0;
-  const pid_t pid = vfork_and_exec(request, program->c_str(), argv.data(), env.data(), error);
-  if (error == 0) return pid;
-  if (pid > 0) ::waitpid(pid, nullptr, 0);
-  const int number = error;
-  return Error::from_errno("starting " + *program, number);
+  const pid_t pid =
+      vfork_and_exec(request, program->c_str(), argv.data(), env.data(), trouble->write_end.get());
+  if (pid < 0) return Error::from_errno("starting " + *program);
+
+  trouble->write_end.reset();
+  Trouble what;
+  std::array<std::uint8_t, sizeof what> raw;
+  const auto told = read_some(trouble->read_end.get(), raw);
+  if (told && told->bytes == 0) return pid;
+  ::waitpid(pid, nullptr, 0);
+  std::memcpy(&what, raw.data(), sizeof what);
+  return error_for(what, request, *program);
 }
 
 std::optional<Ended> reap(std::optional<pid_t> which) {

@@ -15,7 +15,7 @@ namespace kolo {
 struct SpawnRequest {
   std::vector<std::string> argv;
   std::vector<std::string> env;     // "NAME=value"
-  std::string cwd;                  // empty: the caller's
+  std::string cwd;                  // absolute; empty: the caller's
   int in = -1, out = -1, err = -1;  // become 0, 1 and 2; -1 keeps the caller's
   bool new_session = false;         // else a process group of its own
   int death_signal = 0;             // sent to it when the calling thread ends
@@ -26,8 +26,9 @@ struct SpawnRequest {
 Result<std::string> find_program(const std::string& name, const std::vector<std::string>& env,
                                  const std::string& cwd);
 
-// Returns when the program runs, or why it does not.  Signals have their default actions there,
-// and no descriptor but 0, 1 and 2 is open.
+// Returns when the program runs, or why it does not: `not_found` and `unsupported` (it cannot be
+// executed) are the program's fault.  Signals have their default actions there, and no descriptor
+// but 0, 1 and 2 is open.
 Result<pid_t> spawn(const SpawnRequest&);
 
 struct Ended {

@@ -10,8 +10,6 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/text.h"
-
 namespace kolo {
 
 namespace {
@@ -26,8 +24,6 @@ struct SocketAddress {
 
 Result<SocketAddress> to_system(const Address& address) {
   SocketAddress out;
-  if (address.ip.find('\0') != std::string::npos)
-    return Error(Errc::invalid_input, "an IP address has no zero bytes");
   auto* v4 = reinterpret_cast<sockaddr_in*>(&out.storage);
   auto* v6 = reinterpret_cast<sockaddr_in6*>(&out.storage);
   if (::inet_pton(AF_INET, address.ip.c_str(), &v4->sin_addr) == 1) {
@@ -75,27 +71,6 @@ int pending_error(int fd) {
 }
 
 }  // namespace
-
-std::string Address::text() const {
-  const bool v6 = ip.find(':') != ip.npos;
-  return fmt::format("{}{}{}:{}", v6 ? "[" : "", ip, v6 ? "]" : "", port);
-}
-
-Result<Address> Address::parse(std::string_view text) {
-  const auto colon = text.rfind(':');
-  const auto port = colon == text.npos ? std::nullopt : parse_int(text.substr(colon + 1));
-  if (!port || *port < 0 || *port > 65535)
-    return Error(Errc::invalid_input, fmt::format("'{}': expected address:port", text));
-  auto ip = text.substr(0, colon);
-  const bool bracketed = ip.starts_with('[') && ip.ends_with(']');
-  if (bracketed) ip = ip.substr(1, ip.size() - 2);
-  // "::1:80" might also be one address without a port.
-  if (bracketed != (ip.find(':') != ip.npos))
-    return Error(Errc::invalid_input, fmt::format("'{}': expected [address]:port", text));
-  Address address{std::string(ip), static_cast<std::uint16_t>(*port)};
-  if (auto valid = to_system(address); !valid) return valid.error();
-  return address;
-}
 
 Result<Fd> listen_on(const Address& address) {
   const auto where = to_system(address);

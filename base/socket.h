@@ -1,24 +1,13 @@
 #pragma once
 
-#include <cstdint>
-#include <string>
 #include <vector>
 
+#include "base/address.h"
 #include "base/fd.h"
 #include "base/proof.h"
 #include "base/time.h"
 
 namespace kolo {
-
-// A numeric address; names are resolved before they get here.  Printed "127.0.0.1:80", "[::1]:80".
-struct Address {
-  std::string ip;
-  std::uint16_t port = 0;
-
-  std::string text() const;
-  static Result<Address> parse(std::string_view);
-  bool operator==(const Address&) const = default;
-};
 
 // Sockets are non-blocking and close-on-exec, and TCP ones do not wait to fill a packet.
 Result<Fd> listen_on(const Address&);  // port 0: one that is free

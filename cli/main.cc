@@ -1,7 +1,7 @@
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <array>
 #include <cstdio>
 #include <filesystem>
 #include <string>
@@ -26,6 +26,20 @@ std::vector<std::string> own_environment() {
   std::vector<std::string> out;
   for (char** entry = ::environ; *entry; ++entry) out.emplace_back(*entry);
   return out;
+}
+
+// Whoever starts us with one of the three closed must not find his job's pipes or sockets there.
+void fill_standard_descriptors() {
+  int fd;
+  do fd = ::open("/dev/null", O_RDWR);
+  while (fd >= 0 && fd <= STDERR_FILENO);
+  ::close(fd);
+}
+
+// Whether the user can do something about it, or the system could not.
+int exit_code(const Error& error) {
+  const bool usage = error.code() == Errc::invalid_input || error.code() == Errc::unsupported;
+  return usage ? kExitUsage : kExitInternal;
 }
 
 void say(std::FILE* to, const std::string& text) {
@@ -53,7 +67,7 @@ int carry_out(RunJob run) {
       run_job(run.spec, [](const News& news) { log(LogLevel::info, message_for(news)); });
   if (!outcome) {
     say(stderr, message_for(outcome.error()));
-    return kExitUsage;
+    return exit_code(outcome.error());
   }
   say(stderr, message_for(*outcome));
   return exit_code(*outcome);
@@ -73,5 +87,6 @@ int main_with(const std::vector<std::string>& arguments) {
 }  // namespace kolo
 
 int main(int argc, char** argv) {
+  kolo::fill_standard_descriptors();
   return kolo::main_with(std::vector<std::string>(argv + 1, argv + argc));
 }

@@ -16,10 +16,6 @@ double seconds(Duration d) {
   return std::chrono::duration<double>(d).count();
 }
 
-std::string plural(std::size_t n, std::string_view one, std::string_view many) {
-  return fmt::format("{} {}", n, n == 1 ? one : many);
-}
-
 std::string headline(const Failure& failure) {
   const auto after = fmt::format(", {:.1f} s after the start", seconds(failure.after));
   const int rank = failure.rank.value_or(0);
@@ -47,19 +43,25 @@ std::string manner_of(const WorkerEnd& end) {
 // "1 and 3" reads better than a count as long as there are few.
 std::string ranks_text(const std::vector<int>& ranks) {
   constexpr std::size_t kFew = 4;
-  if (ranks.size() > kFew) return plural(ranks.size(), "other", "others");
+  if (ranks.size() > kFew) return fmt::format("{} ranks", ranks.size());
   std::string text = ranks.size() == 1 ? "rank " : "ranks ";
   for (std::size_t i = 0; i < ranks.size(); ++i)
     text += fmt::format("{}{}", i == 0 ? "" : i + 1 == ranks.size() ? " and " : ", ", ranks[i]);
   return text;
 }
 
+// The worker that the headline is about, if it is about one.
+std::optional<int> culprit_of(const Outcome& outcome) {
+  const bool one = outcome.failure && outcome.failure->kind != Failure::Kind::host;
+  return one ? outcome.failure->rank : std::nullopt;
+}
+
 // What became of the others, one line for each manner, so that 64 ranks read as three lines.
 std::string the_others(const Outcome& outcome) {
   std::map<std::string, std::vector<int>> by_manner;
-  const auto culprit = outcome.failure ? outcome.failure->rank : std::nullopt;
+  const auto culprit = culprit_of(outcome);
   for (std::size_t rank = 0; rank < outcome.workers.size(); ++rank)
-    if (!culprit || static_cast<int>(rank) != *culprit)
+    if (culprit != static_cast<int>(rank))
       by_manner[manner_of(outcome.workers[rank])].push_back(static_cast<int>(rank));
   std::string text;
   for (const auto& [manner, ranks] : by_manner)

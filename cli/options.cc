@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <array>
+#include <optional>
 
 namespace kolo {
 
@@ -29,7 +29,8 @@ std::string both_names(const Option& option) {
                               : fmt::format("{}/{}", option.brief, option.name);
 }
 
-Result<const Option*> find(std::string_view name) {
+// `word` is the name and what comes with it, as argparse quotes it.
+Result<const Option*> find(std::string_view name, std::string_view word) {
   for (const Option& option : kOptions)
     if (option.name == name || option.brief == name) return &option;
   std::vector<std::string_view> matches;
@@ -41,9 +42,9 @@ Result<const Option*> find(std::string_view name) {
     }
   if (matches.size() == 1) return match;
   if (matches.size() > 1)
-    return Error(Errc::invalid_input, fmt::format("ambiguous option: {} could match {}", name,
+    return Error(Errc::invalid_input, fmt::format("ambiguous option: {} could match {}", word,
                                                   fmt::join(matches, ", ")));
-  return Error(Errc::invalid_input, fmt::format("unrecognized arguments: {}", name));
+  return Error(Errc::invalid_input, fmt::format("unrecognized arguments: {}", word));
 }
 
 bool is_option(std::string_view word) {
@@ -62,24 +63,25 @@ Result<Cut> cut(std::span<const std::string> arguments) {
     const std::string_view word = arguments.front();
     arguments = arguments.subspan(1);
     const auto equals = word.find('=');
-    const auto option = find(word.substr(0, equals));
+    const auto option = find(word.substr(0, equals), word);
     if (!option) return option.error();
 
-    std::string canonical((*option)->name);
+    std::optional<std::string> value;
+    if (equals != word.npos) value = word.substr(equals + 1);
     const bool takes_value = !(*option)->value.empty();
-    if (takes_value && equals == word.npos) {
-      if (arguments.empty() || is_option(arguments.front()))
-        return Error(Errc::invalid_input,
-                     fmt::format("argument {}: expected one argument", both_names(**option)));
-      canonical += "=" + arguments.front();
-      arguments = arguments.subspan(1);
-    } else if (takes_value) {
-      canonical += word.substr(equals);
-    } else if (equals != word.npos) {
+    if (!takes_value && value)
       return Error(Errc::invalid_input, fmt::format("argument {}: ignored explicit argument '{}'",
-                                                    both_names(**option), word.substr(equals + 1)));
+                                                    both_names(**option), *value));
+    if (takes_value && !value && !arguments.empty() && !is_option(arguments.front())) {
+      value = arguments.front();
+      arguments = arguments.subspan(1);
     }
-    out.options.push_back(std::move(canonical));
+    // None of them means anything when it is empty, as from a variable that was not set.
+    if (takes_value && (!value || value->empty()))
+      return Error(Errc::invalid_input,
+                   fmt::format("argument {}: expected one argument", both_names(**option)));
+    out.options.push_back(value ? fmt::format("{}={}", (*option)->name, *value)
+                                : std::string((*option)->name));
   }
   out.command.assign(arguments.begin(), arguments.end());
   return out;

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 
 #include "base/text.h"
 #include "cli/options.h"
@@ -14,7 +15,7 @@ namespace {
 
 struct Raw {
   bool help = false, version = false, verbose = false;
-  std::string np, hosts, grace;
+  std::string np, hosts, grace;  // empty: not given
 };
 
 // CLI11 gets canonical names only: it refuses `-np` and knows no abbreviations.

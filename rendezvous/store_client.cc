@@ -81,7 +81,9 @@ Result<std::vector<Bytes>> StoreClient::gather(std::string_view key, int rank, i
 Result<Reply> StoreClient::ask(const Request& request, std::uint64_t id, Deadline deadline) {
   answer_.reset();  // to a request that was given up
   const Deadline patience{deadline.at + kServerSlack};
-  if (auto sent = write_all(socket_.get(), encode_frame(request, id), patience); !sent)
+  auto sent = write_all(socket_.get(), encode_frame(request, id), patience);
+  // A store that is gone may have left its last news; the end is found when they are read.
+  if (!sent && sent.error().code() != Errc::closed)
     return std::move(sent.error()).during("asking the job's store");
   for (;;) {
     if (auto answer = std::exchange(answer_, std::nullopt)) {
@@ -99,10 +101,10 @@ Result<Reply> StoreClient::ask(const Request& request, std::uint64_t id, Deadlin
 Result<bool> StoreClient::read_once() {
   std::array<std::uint8_t, 64 * 1024> buffer;
   const auto moved = read_some(socket_.get(), buffer);
-  if (!moved) return Error(moved.error()).during("the job's store");
-  if (moved->again) return false;
-  if (moved->bytes == 0)
+  if (moved && moved->again) return false;
+  if (moved ? moved->bytes == 0 : moved.error().code() == Errc::closed)
     return Error(Errc::closed, "the job's store is gone: horovodrun has ended");
+  if (!moved) return Error(moved.error()).during("the job's store");
   auto fed = reader_.feed(ByteView(buffer).first(moved->bytes), [this](const Frame& frame) {
     auto reply = decode_frame<Reply>(frame);
     return reply ? on_reply(std::move(*reply)) : Result<Unit>(reply.error());

@@ -111,8 +111,8 @@ StoreCore::Replies StoreCore::on_request(ClientId client, const Gather& gather, 
   if (gather.rank >= gather.size || gather.size > kRankLimit)
     return refuse(Error(Errc::invalid_input, fmt::format("gather {}: rank {} of {}", gather.key,
                                                          gather.rank, gather.size)));
-  Gathering& all =
-      gatherings_.try_emplace(gather.key, Gathering{.size = gather.size}).first->second;
+  Gathering& all = gatherings_[gather.key];
+  if (all.size == 0) all.size = gather.size;
   if (const auto why = misfit(all, gather)) return refuse(*why);
 
   all.values.emplace(gather.rank, gather.value);
@@ -142,7 +142,10 @@ StoreCore::Replies StoreCore::complete(Gathering& all, const std::string& key) {
     answer(waiter, values, replies);
   }
   total_bytes_ -= all.charged - cost_of(key, {});
-  all = Gathering{.size = all.size, .charged = cost_of(key, {}), .complete = true};
+  all.charged = cost_of(key, {});
+  all.complete = true;
+  all.values.clear();
+  all.waiters.clear();
   return replies;
 }
 

@@ -84,6 +84,8 @@ void StoreServer::bury() {
 }
 
 Result<Unit> StoreServer::on_frame(ClientId id, const Frame& frame) {
+  if (clients_.at(id).channel->backlog() > limits_.backlog)
+    return Error(Errc::too_large, "a client asks without reading the answers");
   auto request = decode_frame<store::Request>(frame);
   if (!request) return request.error();
   deliver(core_.on(id, *request, loop_.now()));
@@ -96,13 +98,7 @@ void StoreServer::announce(const Departure& departure) {
 }
 
 void StoreServer::deliver(const StoreCore::Replies& replies) {
-  for (const auto& [id, reply] : replies) {
-    Channel& channel = *clients_.at(id).channel;
-    if (channel.backlog() > limits_.backlog)
-      drop(id);
-    else
-      channel.send(reply);
-  }
+  for (const auto& [id, reply] : replies) clients_.at(id).channel->send(reply);
 }
 
 void StoreServer::set_alarm() {

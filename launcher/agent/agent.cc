@@ -13,7 +13,6 @@
 #include <optional>
 
 #include "base/channel.h"
-#include "base/log.h"
 #include "base/process.h"
 #include "launcher/agent/protocol.h"
 #include "launcher/agent/sweep.h"
@@ -41,6 +40,7 @@ class Agent {
   Result<Unit> on_frame(const Frame&);
   void on(const Hello&);
   void on(const Start&);
+  void refuse(const Start&, const Error& why);
   void on(const Signal&);
   void on(const Lease&) {}  // that it came is what matters
   void on(const Ack&);
@@ -88,8 +88,10 @@ Fd signals_to_read() {
   return Fd(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-Fd watchable(pid_t process) {
-  return Fd(static_cast<int>(::syscall(SYS_pidfd_open, process, 0)));
+// None if it is gone already; as long as it is our parent, no other can have its number.
+Fd watchable(pid_t parent) {
+  Fd fd(static_cast<int>(::syscall(SYS_pidfd_open, parent, 0)));
+  return ::getppid() == parent ? std::move(fd) : Fd();
 }
 
 // The stream is ours alone: neither a worker nor a stray print may get at it.
@@ -139,16 +141,19 @@ void Agent::on(const Hello& hello) {
 
 void Agent::on(const Start& start) {
   if (ending_) return;
+  if (workers_.contains(start.worker))
+    return refuse(start, Error(Errc::exists, "a worker of this number was started before"));
   auto worker = Worker::start(loop_, start, [this, id = start.worker](Stream s, ByteView bytes) {
     on_output(id, s, bytes);
   });
-  if (!worker) {
-    channel_.send(Up(Failed{start.worker, worker.error().code(), worker.error().text()}));
-    return;
-  }
+  if (!worker) return refuse(start, worker.error());
   channel_.send(Up(Started{start.worker, (*worker)->pid()}));
   (*worker)->set_reading(unacknowledged_bytes_ < kOutputWindow);
   workers_[start.worker] = std::move(*worker);
+}
+
+void Agent::refuse(const Start& start, const Error& why) {
+  channel_.send(Up(Failed{start.worker, why.code(), why.text().substr(0, kWhyBytes)}));
 }
 
 void Agent::on(const Signal& signal) {

@@ -124,6 +124,7 @@ using Up = std::variant<Ready, Started, Failed, Output, Exited, Ending>;
 // A command line and an environment may have two megabytes together (ARG_MAX).
 inline constexpr std::size_t kDownLimit = 8 << 20;
 inline constexpr std::size_t kOutputBytes = 64 << 10;  // of one Output at the most
+inline constexpr std::size_t kWhyBytes = 2048;         // of one Failed; a path may be longer
 inline constexpr std::size_t kUpLimit = kOutputBytes + 4096;
 
 // How much output an agent may have under way that is not acknowledged: a terminal that stands

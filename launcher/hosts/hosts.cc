@@ -1,9 +1,10 @@
 #include "launcher/hosts/hosts.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
+#include <unordered_map>
 
 #include "base/text.h"
 
@@ -42,28 +43,33 @@ Result<HostSpec> parse_host(std::string_view text) {
   return HostSpec{std::string(name), static_cast<int>(*slots)};
 }
 
-void add(std::vector<HostSpec>& hosts, HostSpec host) {
-  const auto same = [&](const HostSpec& known) { return known.name == host.name; };
-  const auto known = std::find_if(hosts.begin(), hosts.end(), same);
-  if (known == hosts.end())
-    hosts.push_back(std::move(host));
-  else
-    known->slots += host.slots;
+bool is_loopback(std::string_view host) {
+  in_addr address;
+  return host.starts_with("127.") && ::inet_pton(AF_INET, std::string(host).c_str(), &address) == 1;
 }
 
 }  // namespace
 
 Result<std::vector<HostSpec>> parse_hosts(std::string_view text) {
   std::vector<HostSpec> hosts;
+  std::unordered_map<std::string, std::size_t> places;  // in `hosts`, by name
   long long slots = 0;
-  for (const auto part : split(text, ',')) {
-    auto host = parse_host(trimmed(part));
+  for (bool more = true; more;) {
+    const auto comma = text.find(',');
+    auto host = parse_host(trimmed(text.substr(0, comma)));
     if (!host) return host.error();
     slots += host->slots;
     if (slots > kSlotsLimit)
       return Error(Errc::invalid_input,
                    fmt::format("the hosts have more than {} slots together", kSlotsLimit));
-    add(hosts, std::move(*host));
+
+    const auto [place, is_new] = places.try_emplace(host->name, hosts.size());
+    if (is_new)
+      hosts.push_back(std::move(*host));
+    else
+      hosts[place->second].slots += host->slots;
+    more = comma != text.npos;
+    if (more) text.remove_prefix(comma + 1);
   }
   return hosts;
 }
@@ -76,7 +82,7 @@ std::string print_hosts(const std::vector<HostSpec>& hosts) {
 }
 
 bool is_this_machine(std::string_view host, const std::set<std::string>& names) {
-  return host == "localhost" || host.starts_with("127.") || names.contains(std::string(host));
+  return host == "localhost" || is_loopback(host) || names.contains(std::string(host));
 }
 
 }  // namespace kolo

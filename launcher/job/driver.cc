@@ -1,10 +1,6 @@
 #include "launcher/job/driver.h"
 
 #include <fmt/format.h>
-#include <sys/signalfd.h>
-#include <unistd.h>
-
-#include <csignal>
 
 namespace kolo {
 
@@ -22,22 +18,8 @@ std::uint32_t milliseconds(Duration d) {
 
 }  // namespace
 
-// A signal that we were started with ignored (nohup, a background job) stays ignored.
-Fd take_signals() {
-  sigset_t signals;
-  ::sigemptyset(&signals);
-  for (const int signo : {SIGINT, SIGTERM, SIGHUP}) {
-    struct sigaction before {};
-    ::sigaction(signo, nullptr, &before);
-    if (before.sa_handler != SIG_IGN) ::sigaddset(&signals, signo);
-  }
-  ::pthread_sigmask(SIG_BLOCK, &signals, nullptr);
-  ::signal(SIGPIPE, SIG_IGN);
-  return Fd(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
-}
-
-Driver::Driver(Loop& loop, Fd signals, StoreServer& store, Printer& printer, Setting setting,
-               Plan plan, Policy policy, Tell tell)
+Driver::Driver(Loop& loop, std::unique_ptr<Signals> signals, StoreServer& store, Printer& printer,
+               Setting setting, Plan plan, Policy policy, Tell tell)
     : loop_(loop),
       store_(store),
       printer_(printer),
@@ -50,10 +32,8 @@ Driver::Driver(Loop& loop, Fd signals, StoreServer& store, Printer& printer, Set
   for (const Slot& slot : plan_.slots)
     taggers_.push_back(
         {LineTagger(tag_of(slot.rank, Stream::out)), LineTagger(tag_of(slot.rank, Stream::err))});
-  signal_watch_ = loop_.watch(signals_.get(), Ready::read, [this] {
-    signalfd_siginfo info;
-    if (::read(signals_.get(), &info, sizeof info) == sizeof info)
-      hear(heard::Interrupted{static_cast<int>(info.ssi_signo)});
+  signal_watch_ = loop_.watch(signals_->fd(), Ready::read, [this] {
+    if (const auto signo = signals_->next()) hear(heard::Interrupted{*signo});
   });
 }
 
@@ -78,6 +58,8 @@ Outcome Driver::run() {
   set_alarm();
   renew_leases();
   loop_.run();
+  // Those who were lost with their host have left words too.
+  for (const Slot& slot : plan_.slots) flush_output_of(slot.rank);
   return supervisor_.outcome();
 }
 
@@ -110,14 +92,14 @@ void Driver::on_host(const std::string& host, const agent::Ready& ready) {
   if (ready.version != KOLO_VERSION)
     return hear(heard::HostEnding{
         host, fmt::format("it runs version {}, and this is {}", ready.version, KOLO_VERSION)});
-  tell_(news::HostReady{host, ready.pid});
+  tell(news::HostReady{host, ready.pid});
   hear(heard::HostReady{host});
 }
 
 void Driver::on_host(const std::string& host, const agent::Started& started) {
   if (!runs_on(started.worker, host)) return;
   const int rank = static_cast<int>(started.worker);
-  tell_(news::WorkerStarted{rank, host, started.pid});
+  tell(news::WorkerStarted{rank, host, started.pid});
   hear(heard::Started{rank, started.pid});
 }
 
@@ -130,7 +112,7 @@ void Driver::on_host(const std::string& host, const agent::Exited& exited) {
   if (!runs_on(exited.worker, host)) return;
   const int rank = static_cast<int>(exited.worker);
   flush_output_of(rank);
-  tell_(news::WorkerEnded{rank, host, exited.status});
+  tell(news::WorkerEnded{rank, host, exited.status});
   hear(heard::Exited{rank, exited.status});
 }
 
@@ -143,15 +125,21 @@ bool Driver::runs_on(std::uint32_t worker, const std::string& host) const {
   return worker < plan_.slots.size() && plan_.slots[worker].host == host;
 }
 
+// In line with the workers' output, and from that thread: a terminal that stands still must not
+// hold up the loop, which renews the leases.
+void Driver::tell(const News& news) {
+  printer_.print(Stream::err, {}, [tell = tell_, news] { tell(news); });
+}
+
 // Acknowledged when it is written, so that a slow terminal slows the workers that write and is
-// not piled up here.
+// not piled up here.  The printer may be at it when this driver is gone; the loop still is there.
 void Driver::on_output(const std::string& host, const agent::Output& output, std::uint64_t seq) {
   if (!runs_on(output.worker, host)) return;
   Taggers& taggers = taggers_[output.worker];
   LineTagger& tagger = output.stream == Stream::out ? taggers.out : taggers.err;
-  printer_.print(output.stream, tagger.feed(text_of(output.bytes)), [this, host, seq] {
-    loop_.post([this, host, seq] { sessions_.at(host)->send(agent::Ack{seq}); });
-  });
+  const auto acknowledge = [this, host, seq] { sessions_.at(host)->send(agent::Ack{seq}); };
+  printer_.print(output.stream, tagger.feed(text_of(output.bytes)),
+                 [&loop = loop_, acknowledge] { loop.post(acknowledge); });
 }
 
 void Driver::flush_output_of(int rank) {

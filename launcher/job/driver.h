@@ -7,6 +7,7 @@
 
 #include "base/loop.h"
 #include "launcher/job/job.h"
+#include "launcher/job/signals.h"
 #include "launcher/output/line_tagger.h"
 #include "launcher/output/printer.h"
 #include "launcher/plan/plan.h"
@@ -17,17 +18,13 @@
 
 namespace kolo {
 
-// The signals by which a user ends a job, to be read and no longer delivered.  Before any thread is
-// started: each inherits what is blocked.
-Fd take_signals();
-
 // Carries what the sessions say to the supervisor, and what it decides to sessions and store.
 // Decides nothing itself.
 //
 // Belongs to the loop; owned by run_job for the length of one job.
 class Driver {
  public:
-  Driver(Loop&, Fd signals, StoreServer&, Printer&, Setting, Plan, Policy, Tell);
+  Driver(Loop&, std::unique_ptr<Signals>, StoreServer&, Printer&, Setting, Plan, Policy, Tell);
 
   Result<Unit> open_sessions(const std::string& self);
   Outcome run();
@@ -52,6 +49,7 @@ class Driver {
   void set_alarm();
   void renew_leases();
   void flush_output_of(int rank);
+  void tell(const News&);
   bool runs_on(std::uint32_t worker, const std::string& host) const;
   Session& session_of(int rank) { return *sessions_.at(plan_.slots[rank].host); }
 
@@ -70,7 +68,9 @@ class Driver {
   };
   std::vector<Taggers> taggers_;  // by rank
 
-  Fd signals_;
+  // Given back with this driver: when no process is left to be ended, a signal may end us, who
+  // may be waiting for a reader of the last output.
+  std::unique_ptr<Signals> signals_;
   Loop::Watch signal_watch_;
   Loop::Timer alarm_, lease_timer_;
 };

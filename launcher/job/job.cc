@@ -31,7 +31,7 @@ Result<Outcome> run_job(const JobSpec& spec, const Tell& tell) {
   if (!plan) return plan.error();
   // From here ranks are fixed.
 
-  Fd signals = take_signals();
+  auto signals = std::make_unique<Signals>();
   Loop loop;
   const Key key = Key::random();
   auto store = StoreServer::start(loop, {"127.0.0.1", 0}, key);

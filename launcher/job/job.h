@@ -44,10 +44,10 @@ struct WorkerEnded {
 }  // namespace news
 using News =
     std::variant<news::StoreListens, news::HostReady, news::WorkerStarted, news::WorkerEnded>;
-using Tell = std::function<void(const News&)>;
+using Tell = std::function<void(const News&)>;  // called on some thread, once at a time
 
 // Runs a job from its first process to its last.  An error: it was not begun, and nothing was
-// started.  SIGINT, SIGTERM and SIGHUP to this process end the job; they are blocked from here on.
+// started.  SIGINT, SIGTERM and SIGHUP to this process meanwhile end the job.
 Result<Outcome> run_job(const JobSpec&, const Tell&);
 
 }  // namespace kolo

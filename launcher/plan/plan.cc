@@ -25,6 +25,8 @@ std::vector<std::string> Plan::hosts() const {
 Result<Plan> make_plan(std::span<const HostSpec> hosts, int np, std::uint64_t generation) {
   const auto room = std::accumulate(hosts.begin(), hosts.end(), 0LL,
                                     [](auto n, const HostSpec& h) { return n + h.slots; });
+  if (np < 1)
+    return Error(Errc::invalid_input, fmt::format("asked for {} workers, which is none", np));
   if (np > room)
     return Error(Errc::invalid_input,
                  fmt::format("asked for {} workers, but the hosts have {} slots", np, room));

@@ -16,13 +16,14 @@ bool stays_here(std::string_view name) {
          name == "_HOROVOD_SECRET_KEY";
 }
 
+// Of a name that is there twice the first counts, as for getenv.
 Variables inherited(const std::vector<std::string>& env) {
   Variables out;
   for (const std::string& entry : env) {
     const auto equals = entry.find('=');
     if (equals == entry.npos || equals == 0) continue;
     const auto name = entry.substr(0, equals);
-    if (!stays_here(name)) out[name] = entry.substr(equals + 1);
+    if (!stays_here(name)) out.try_emplace(name, entry.substr(equals + 1));
   }
   return out;
 }

@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
+#include "base/address.h"
 #include "base/crypto.h"
-#include "base/socket.h"
 #include "launcher/plan/plan.h"
 
 namespace kolo {

@@ -114,7 +114,7 @@ void Session::on_child_end() {
 }
 
 void Session::end_if_both() {
-  if (!stream_end_ || !child_end_) return;
+  if (!stream_end_ || !child_end_ || !channel_) return;
   patience_ = {};
   channel_.reset();
   events_.on_end(stream_end_->code() == Errc::closed ? text_of_end(*child_end_)

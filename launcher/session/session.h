@@ -52,7 +52,7 @@ class Session {
   pid_t pid_;
   Fd pidfd_;
   Events events_;
-  std::unique_ptr<Channel> channel_;
+  std::unique_ptr<Channel> channel_;  // until both have ended
   Loop::Watch child_watch_;
   Loop::Timer patience_;
   std::optional<Error> stream_end_;

@@ -9,10 +9,14 @@ namespace kolo {
 // The life of a worker, as the launcher knows it.
 //
 //   planned ─start→ starting ─started→ running ─exited→ exited
-//      │               │ failed → exited
-//      └───────────────┴──────────────────┴── host_lost → lost
-enum class WorkerPhase { planned, starting, running, exited, lost };
-enum class WorkerEvent { start, started, failed, exited, host_lost };
+//      │               │ failed → exited  │
+//      │               └──────────────────┴── host_ending → ending ─┐
+//      └───────────────┴──────────────────┴──────── host_lost ──────┴→ lost
+//
+// `ending`: its host has given up and ends it by itself.  It has its grace there, but what becomes
+// of it counts no more.
+enum class WorkerPhase { planned, starting, running, exited, ending, lost };
+enum class WorkerEvent { start, started, failed, exited, host_ending, host_lost };
 
 // The life of a job.
 //
@@ -40,12 +44,16 @@ inline constexpr auto kWorkerLife = [] {
   using E = WorkerEvent;
   return std::to_array<Edge<P, E>>({
       {P::planned, E::start, P::starting},
+      {P::planned, E::host_ending, P::lost},
       {P::planned, E::host_lost, P::lost},
       {P::starting, E::started, P::running},
       {P::starting, E::failed, P::exited},
+      {P::starting, E::host_ending, P::ending},
       {P::starting, E::host_lost, P::lost},
       {P::running, E::exited, P::exited},
+      {P::running, E::host_ending, P::ending},
       {P::running, E::host_lost, P::lost},
+      {P::ending, E::host_lost, P::lost},
   });
 }();
 

@@ -41,6 +41,7 @@ Supervisor::Supervisor(Plan plan, Policy policy, TimePoint now)
 }
 
 Orders Supervisor::on(const Event& event, TimePoint now) {
+  if (phase_ == JobPhase::finished) return {};
   now_ = now;
   std::visit([this](const auto& e) { hear(e); }, event);
   return std::exchange(orders_, {});
@@ -52,12 +53,12 @@ void Supervisor::hear(const heard::HostReady& ready) {
 }
 
 void Supervisor::hear(const heard::HostEnding& ending) {
-  if (phase_ != JobPhase::closing) host_lost(ending.host, ending.why);
+  if (phase_ != JobPhase::closing) lose_workers(ending.host, ending.why, WorkerEvent::host_ending);
 }
 
 void Supervisor::hear(const heard::HostEnded& ended) {
   open_.erase(ended.host);
-  if (phase_ != JobPhase::closing) host_lost(ended.host, ended.why);
+  if (phase_ != JobPhase::closing) lose_workers(ended.host, ended.why, WorkerEvent::host_lost);
   if (phase_ == JobPhase::closing && open_.empty()) move_job(JobEvent::all_closed);
 }
 
@@ -85,7 +86,9 @@ void Supervisor::hear(const heard::Exited& exited) {
   settle_if_all();
 }
 
+// A terminal that closes may say so twice, and in no hurry.
 void Supervisor::hear(const heard::Interrupted& interrupted) {
+  if (outcome_.interrupted_by && interrupted.signo == SIGHUP) return;
   if (!outcome_.interrupted_by) outcome_.interrupted_by = interrupted.signo;
   move_job(JobEvent::interrupt);
 }
@@ -157,10 +160,12 @@ void Supervisor::fail(Failure failure) {
   move_job(JobEvent::failure);
 }
 
-void Supervisor::host_lost(const std::string& host, const std::string& why) {
+void Supervisor::lose_workers(const std::string& host, const std::string& why, WorkerEvent event) {
   std::optional<int> first;
   for (const Slot& slot : plan_.slots) {
-    if (slot.host != host || !move_worker(slot.rank, WorkerEvent::host_lost)) continue;
+    if (slot.host != host) continue;
+    const bool known = workers_[slot.rank].phase == WorkerPhase::ending;
+    if (!move_worker(slot.rank, event) || known) continue;
     if (!first) first = slot.rank;
     announce(slot.rank, "was lost with its host: " + why, Departure::Manner::died);
   }

@@ -23,7 +23,7 @@ struct HostReady {
 };
 struct HostEnding {
   std::string host, why;
-};  // its agent has given up; its workers will end
+};  // its agent has given up, and ends its workers by itself
 struct HostEnded {
   std::string host, why;
 };  // nothing is left there
@@ -123,7 +123,7 @@ class Supervisor {
   void enter(JobPhase);
   void fail(Failure);
   void give_up_on(const std::string& host);
-  void host_lost(const std::string& host, const std::string& why);
+  void lose_workers(const std::string& host, const std::string& why, WorkerEvent);
   void announce(int rank, const std::string& cause, Departure::Manner);
   void signal_living(int signo);
   void settle_if_all();

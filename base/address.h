@@ -1,0 +1,24 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace kolo {
+
+// A numeric address; names are resolved before they get here.  Printed "127.0.0.1:80", "[::1]:80".
+struct Address {
+  std::string ip;
+  std::uint16_t port = 0;
+
+  std::string text() const;
+  static Result<Address> parse(std::string_view);
+  bool operator==(const Address&) const = default;
+};
+
+// Whether it is a numeric address, of version 4 or 6.
+bool is_ip(const std::string&);
+
+}  // namespace kolo

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+
+#include "base/time.h"
+#include "rendezvous/store_client.h"
+#include "runtime/collective/member.h"
+
+namespace kolo {
+
+// A member on real sockets: it waits where the member would only move.  While an operation is
+// under way the thread that called it watches links and store together, so news of a death ends
+// it at once.
+//
+// Belongs to one thread at a time.  Closing it says nothing to anybody.
+class Communicator {
+ public:
+  // Alone.
+  explicit Communicator(Peer self);
+  Communicator(const Peer& self, int size, std::uint64_t generation, Links, StoreClient);
+
+  Outcome<Unit> run(const Operation&, MutByteView data, Duration timeout);
+
+ private:
+  void wait();
+  void read_news();
+
+  Member member_;
+  std::optional<StoreClient> store_;  // while it is there
+};
+
+}  // namespace kolo

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "base/crypto.h"
+#include "base/result.h"
+#include "base/socket.h"
+
+namespace kolo {
+
+// A worker's place in its job.
+struct Place {
+  int rank = 0, size = 1;
+  int local_rank = 0, local_size = 1;
+  int cross_rank = 0, cross_size = 1;
+  std::string host = "localhost";
+  bool operator==(const Place&) const = default;
+};
+
+// How to meet the other workers.
+struct Meeting {
+  Address store;
+  Key key;
+  std::uint64_t generation = 0;
+  std::string ip;  // of this worker, for its peers
+  bool operator==(const Meeting&) const = default;
+};
+
+// What the launcher tells a worker.
+struct JobEnvironment {
+  Place place;
+  std::optional<Meeting> meeting;  // none: a single process that nobody launched
+  std::chrono::seconds operation_timeout{300};
+  std::chrono::seconds start_timeout{30};  // Horovod's
+};
+
+// getenv, or a test's.  Null for what is not set.
+using Lookup = std::function<const char*(const char* name)>;
+
+// All of it or nothing: an environment that is set in part is an error that names the variable.
+Result<JobEnvironment> read_environment(const Lookup&);
+
+}  // namespace kolo

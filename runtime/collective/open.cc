@@ -1,0 +1,25 @@
+#include "runtime/collective/open.h"
+
+#include "runtime/pattern/ring.h"
+#include "runtime/transport/wiring.h"
+
+namespace kolo {
+
+Outcome<std::unique_ptr<Communicator>> open_communicator(const JobEnvironment& environment) {
+  const Place& place = environment.place;
+  const Peer self{place.rank, place.host};
+  if (place.size == 1) return std::make_unique<Communicator>(self);
+
+  const Meeting& meeting = *environment.meeting;
+  const auto deadline = Deadline::in(environment.start_timeout);
+  auto store = StoreClient::connect(meeting.store, meeting.key, meeting.generation, deadline);
+  if (!store) return Failure(store.error());
+
+  const Seat seat{self, place.size, meeting.generation, meeting.key, meeting.ip};
+  auto links = wire(seat, ring_neighbours(place.rank, place.size), *store, deadline);
+  if (!links) return links.error();
+  return std::make_unique<Communicator>(self, place.size, meeting.generation, std::move(*links),
+                                        std::move(*store));
+}
+
+}  // namespace kolo

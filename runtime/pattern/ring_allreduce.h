@@ -1,0 +1,34 @@
+#pragma once
+
+#include "runtime/pattern/schedule.h"
+
+namespace kolo {
+
+// The buffer is cut into as many chunks as there are ranks.  In each step a rank passes on the
+// chunk that it received in the step before and receives the one that lies before that.
+//
+//   n = 4       step 0   step 1   step 2 │ step 3   step 4   step 5     (send / recv chunk)
+//   rank 0      0 / 3    3 / 2    2 / 1* │ 1 / 0    0 / 3    3 / 2
+//   rank 1      1 / 0    0 / 3    3 / 2* │ 2 / 1    1 / 0    0 / 3
+//   rank 2      2 / 1    1 / 0    0 / 3* │ 3 / 2    2 / 1    1 / 0
+//   rank 3      3 / 2    2 / 1    1 / 0* │ 0 / 3    3 / 2    2 / 1
+//                       reduce           │          copy
+//
+// On its way through n-1 ranks a chunk gathers everyone's part (*: complete); on n-1 more it is
+// copied to all.  So a chunk is computed on one rank, in one order, and all ranks end up with
+// the same bits.  Every rank sends 2(n-1)/n of the buffer, which no allreduce can undercut.
+class RingAllreduce final : public Schedule {
+ public:
+  RingAllreduce(int rank, int size, std::size_t count) : rank_(rank), size_(size), count_(count) {}
+
+  int steps() const override { return 2 * (size_ - 1); }
+  Step step(int k) const override;
+
+ private:
+  Range chunk(int index) const;
+
+  int rank_, size_;
+  std::size_t count_;
+};
+
+}  // namespace kolo

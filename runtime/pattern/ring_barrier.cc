@@ -1,0 +1,11 @@
+#include "runtime/pattern/ring_barrier.h"
+
+#include "runtime/pattern/ring.h"
+
+namespace kolo {
+
+Step RingBarrier::step(int) const {
+  return {.to = ring_next(rank_, size_), .from = ring_previous(rank_, size_)};
+}
+
+}  // namespace kolo
