@@ -1,0 +1,26 @@
+import pathlib
+import sys
+import uuid
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+import kolo_system as k  # noqa: E402
+
+
+def pytest_configure():
+    for program in (k.HOROVODRUN, k.ACTOR, k.TRAIN):
+        if not pathlib.Path(program).exists():
+            pytest.exit(f"{program} is not there: build it first, or call ./runtests", returncode=3)
+
+
+@pytest.fixture
+def mark(monkeypatch):
+    """A text in the environment of all that a test starts; none of it may be left afterwards."""
+    text = f"KOLO_TEST={uuid.uuid4()}"
+    monkeypatch.setenv(*text.split("="))
+    yield text
+    import os
+    own = {os.getpid()}
+    left = k.eventually(lambda: not set(k.marked(text)) - own, timeout=8)
+    assert left, f"left behind: {[(p, k.stat_of(p)) for p in set(k.marked(text)) - own]}"
