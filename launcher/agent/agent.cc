@@ -46,6 +46,7 @@ class Agent {
   void on(const Ack&);
   void on(const Close&);
 
+  void on_launcher_gone();
   void on_signal();
   void on_child_ended(pid_t, const ExitStatus&);
   void on_output(std::uint32_t worker, Stream, ByteView);
@@ -73,6 +74,7 @@ class Agent {
   };
   std::deque<Sent> unacknowledged_;
   std::size_t unacknowledged_bytes_ = 0;
+  bool launcher_gone_ = false;
 
   bool ending_ = false;
   TimePoint kill_at_ = TimePoint::max();
@@ -109,7 +111,7 @@ Agent::Agent(Loop& loop, pid_t guard)
       guard_(watchable(guard)),
       channel_(loop, take_over(0, O_RDONLY), take_over(1, O_WRONLY), kDownLimit, std::nullopt,
                {.on_frame = [this](const Frame& frame) { return on_frame(frame); },
-                .on_end = [this](const Error& why) { end(grace_, why.text()); },
+                .on_end = [this](const Error&) { on_launcher_gone(); },
                 .on_proved = {}}),
       last_heard_(loop.now()) {
   signal_watch_ = loop_.watch(signals_.get(), kolo::Ready::read, [this] { on_signal(); });
@@ -169,7 +171,16 @@ void Agent::on(const Close&) {
   end(0s, "");
 }
 
+// Nobody will acknowledge anything any more.  What workers write in their grace is read and
+// dropped, so that none has to wait in write(2) when it should save its work.
+void Agent::on_launcher_gone() {
+  launcher_gone_ = true;
+  if (!unacknowledged_.empty()) make_room(unacknowledged_.back().seq);
+  end(grace_, "");
+}
+
 void Agent::on_output(std::uint32_t worker, Stream stream, ByteView bytes) {
+  if (launcher_gone_) return;
   const auto seq = channel_.send(Up(Output{worker, stream, Bytes(bytes.begin(), bytes.end())}));
   unacknowledged_.push_back({seq, bytes.size()});
   unacknowledged_bytes_ += bytes.size();

@@ -84,10 +84,11 @@ class Wiring {
 Outcome<Links> Wiring::run() {
   if (auto met = meet(); !met) return death(store_).value_or(met.error());
   // From here every neighbour is listening.
-  for (const int rank : std::set(missing_.upper_bound(seat_.self.rank), missing_.end()))
-    if (auto dialled = dial(rank); !dialled) return explained(dialled.error(), store_);
+  for (auto rank = missing_.upper_bound(seat_.self.rank); rank != missing_.end(); ++rank)
+    if (auto dialled = dial(*rank); !dialled) return explained(dialled.error(), store_);
 
   while (!missing_.empty()) {
+    if (const auto told = death(store_)) return *told;
     if (auto ready = wait(); !ready) return ready.error();
     if (auto accepted = accept(); !accepted) return accepted.error();
     if (auto moved = progress(); !moved) return explained(moved.error(), store_);
@@ -135,8 +136,7 @@ Outcome<Unit> Wiring::wait() {
   if (auto ready = wait_for_any(interests, deadline_); !ready) return nobody_came(ready.error());
 
   const auto news = store_.take_departures();
-  if (const auto told = death(store_)) return *told;
-  if (!news) return Failure(news.error());
+  if (!news) return death(store_).value_or(news.error());
   return Unit{};
 }
 

@@ -1,0 +1,150 @@
+"""Which file may include what: the map of DESIGN.md, section 2, as tables."""
+import fnmatch
+import pathlib
+import re
+
+# A box may include itself and these.  The longest name that fits a file is its box.
+MAY_INCLUDE = {
+    "base": [],
+    "rendezvous": ["base"],
+
+    "launcher/hosts": ["base"],
+    "launcher/plan": ["launcher/hosts", "base"],
+    "launcher/output": ["base"],
+    "launcher/agent": ["launcher/output", "base"],
+    "launcher/ssh_pipe": ["base"],
+    "launcher/session": ["launcher/agent", "base"],
+    "launcher/supervise": ["launcher/plan", "rendezvous", "base"],
+    "launcher/job": ["launcher/hosts", "launcher/plan", "launcher/session", "launcher/agent", "launcher/supervise",
+                     "launcher/output", "rendezvous", "base"],
+
+    "cli": ["launcher/job", "base"],
+    # One program is launcher, guard, agent and ssh-pipe; main chooses.
+    "cli/main.cc": ["cli", "launcher/job", "launcher/agent", "launcher/ssh_pipe", "base"],
+
+    "runtime/pattern": [],
+    "runtime/transport": ["rendezvous", "base"],
+    "runtime/collective": ["runtime/transport", "runtime/pattern", "rendezvous", "base"],
+    "runtime/engine": ["runtime/collective", "rendezvous", "base"],
+    "runtime/capi": ["runtime/engine", "runtime/collective", "base"],
+    "runtime/capi/kolo": [],  # the C header: for anybody, on nothing
+    "examples": ["runtime/capi/kolo"],
+}
+MAY_INCLUDE["runtime/capi"].append("runtime/capi/kolo")
+
+# Decisions: events and time in, orders out.  They do not read, sleep, lock or look around.
+PURE = ["launcher/plan/*", "launcher/supervise/*", "runtime/pattern/*", "rendezvous/store_core.*",
+        "rendezvous/messages.*", "base/frame.*", "base/codec.h", "base/proof.*"]
+ACTING = re.compile(r"base/(loop|channel|socket|fd|process|log)\.h"
+                    r"|(sys|net|netinet)/.*|(unistd|fcntl|poll|signal|pthread|ifaddrs)\.h"
+                    r"|thread|mutex|condition_variable|future|iostream|fstream")
+
+# A library is named in one place.
+LIBRARIES = {
+    "asio": ["base/loop.cc"],
+    "spdlog": ["base/log.cc"],
+    "openssl": ["base/crypto.cc"],
+    "fmt": ["*.cc", "tests/*"],
+    "CLI": ["cli/*"],
+    "nlohmann": ["cli/*"],
+    "yaml-cpp": ["cli/*"],
+    "libssh": ["launcher/ssh_pipe/*"],
+    "hwy": ["runtime/collective/*"],
+    "gloo": ["runtime/collective/gloo/*"],
+    "nccl": ["runtime/collective/nccl/*"],
+    "cuda": ["runtime/collective/cuda/*"],
+    "cuda_runtime": ["runtime/collective/cuda/*"],
+    "mpi": ["runtime/collective/mpi/*"],
+    "catch2": ["tests/*"],
+    "rapidcheck": ["tests/*"],
+    "benchmark": ["bench/*"],
+    "kolo": ["examples/*", "tests/*", "bench/*"],  # ours, as a user names it
+}
+SYSTEM_FOLDERS = {"sys", "net", "netinet", "arpa", "linux", "bits"}
+SYSTEM = set("""
+    dirent dlfcn elf errno fcntl getopt grp ifaddrs limits locale math netdb poll pthread pty pwd sched semaphore
+    signal spawn stddef stdint stdio stdlib string strings syslog termios time ucontext unistd
+""".split())
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+
+
+def box_of(path):
+    """The longest name in the map that this path is, or lies in."""
+    names = [str(p) for p in [path, *pathlib.PurePath(path).parents]]
+    return next((name for name in names if name in MAY_INCLUDE), None)
+
+
+def target_of(source, name):
+    """The file that an include in quotes means, from the top."""
+    if "/" not in name:
+        return str(pathlib.PurePath(source).parent / name)
+    return "runtime/capi/" + name if name.startswith("kolo/") else name
+
+
+def library_of(name):
+    """None for what belongs to the language or the system."""
+    head, slash, _ = name.partition("/")
+    if slash:
+        return None if head in SYSTEM_FOLDERS else head
+    stem, dot, _ = name.partition(".")
+    return None if not dot or stem in SYSTEM else stem
+
+
+def matches(path, patterns):
+    return any(fnmatch.fnmatch(path, pattern) for pattern in patterns)
+
+
+def wrong_edge(path, name):
+    target = target_of(path, name)
+    here, there = box_of(path), box_of(target)
+    if here is None:
+        return f"{path} is in no box of the map"
+    if there is None:
+        return f"{path} includes {target}, which is in no box of the map"
+    # main.cc is part of the box that it lies in.
+    if there != here and there not in MAY_INCLUDE[here]:
+        return f"{path} includes {target}: {here} does not know {there}"
+    return None
+
+
+def wrong_library(path, name):
+    library = library_of(name)
+    if library is None:
+        return None
+    if library not in LIBRARIES:
+        return f"{path} includes <{name}>, of a library that is not in the table"
+    if not matches(path, LIBRARIES[library]):
+        return f"{path} includes <{name}>: {library} is named in {', '.join(LIBRARIES[library])} only"
+    return None
+
+
+def violations(sources):
+    """What is wrong, a sentence each; sources: path from the top → text."""
+    found = []
+    for path, text in sources.items():
+        on_the_map = not path.startswith(("tests/", "bench/"))
+        for quote, name in INCLUDE.findall(text):
+            if quote == "<":
+                found.append(wrong_library(path, name))
+            elif on_the_map:
+                found.append(wrong_edge(path, name))
+            if on_the_map and matches(path, PURE) and ACTING.fullmatch(name):
+                found.append(f"{path} includes {name}, but only decides")
+        if on_the_map and box_of(path) is None:
+            found.append(f"{path} is in no box of the map")
+    return sorted({sentence for sentence in found if sentence})
+
+
+# A target of CMake is a box; what it links is what it may include.
+CMAKE_LIBRARY = re.compile(r"kolo_library\(\s*kolo_(\w+)\s(.*?)\)", re.DOTALL)
+
+
+def links(cmake_text):
+    """(box, linked box) for each link between boxes in a CMakeLists.txt."""
+    def box(name):
+        return next((b for b in MAY_INCLUDE if b.split("/")[-1] == name), None)
+    for name, rest in CMAKE_LIBRARY.findall(cmake_text):
+        for linked in re.findall(r"kolo_(\w+)", rest.split("LINKS")[-1]):
+            if box(name) and box(linked):
+                yield box(name), box(linked)

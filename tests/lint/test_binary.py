@@ -1,0 +1,62 @@
+"""What is built and shipped: the program that any host can run, the library, its header."""
+import os
+import pathlib
+import re
+import subprocess
+
+import tree
+
+BUILD = pathlib.Path(os.environ.get("KOLO_BUILD", tree.TOP / "build/release"))
+GLIBC = re.compile(r"(linux-vdso|ld-linux-[\w-]+|libc|libm|libpthread|libdl|librt)\.so\.\d+")
+CXX = {"libstdc++.so.6", "libgcc_s.so.1"}
+
+
+def built(name):
+    path = BUILD / name
+    assert path.exists(), f"{path} is not there: build first (cmake --preset release && ninja -C build/release)"
+    return str(path)
+
+
+def output(*command, **options):
+    done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
+    assert done.returncode == 0, f"{' '.join(command)}: {done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def needed_by(path):
+    """The names of all shared libraries that the loader finds for it."""
+    return {pathlib.PurePath(line.split()[0]).name for line in output("ldd", path).splitlines()}
+
+
+def exported_by(path):
+    """The names that others can link to; the names of versions (type A) are none."""
+    symbols = [line.split() for line in output("nm", "-D", "--defined-only", path).splitlines()]
+    return {name.split("@")[0] for _, kind, name in symbols if kind != "A"}
+
+
+def test_the_program_needs_nothing_but_glibc():
+    others = {name for name in needed_by(built("bin/horovodrun")) if not GLIBC.fullmatch(name)}
+    assert not others
+
+
+def test_the_library_needs_nothing_but_glibc_and_the_run_time_of_cxx():
+    others = {name for name in needed_by(built("lib/libkolo.so")) if not GLIBC.fullmatch(name)}
+    assert others <= CXX
+
+
+def test_the_library_exports_its_own_interface_and_nothing_else():
+    names = exported_by(built("lib/libkolo.so"))
+    assert "kolo_open" in names
+    assert not {name for name in names if not name.startswith("kolo_")}
+
+
+def test_the_header_is_plain_c():
+    output("gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", "-x", "c", "-I",
+           str(tree.TOP / "runtime/capi"), "-", input='#include "kolo/kolo.h"\nint main(void) { return 0; }\n')
+
+
+def test_glibc_and_only_glibc_is_taken_for_glibc():
+    for name in ("libc.so.6", "libm.so.6", "ld-linux-x86-64.so.2", "linux-vdso.so.1", "libpthread.so.0"):
+        assert GLIBC.fullmatch(name)
+    for name in ("libstdc++.so.6", "libgcc_s.so.1", "libcrypto.so.3", "libcap.so.2", "libmpi.so.40"):
+        assert not GLIBC.fullmatch(name)

@@ -1,0 +1,53 @@
+"""What `cmake --install` lays out."""
+import os
+import pathlib
+import subprocess
+
+import pytest
+from tree import TOP
+
+BUILD = pathlib.Path(os.environ.get("KOLO_BUILD", TOP / "build/release"))
+EXPECTED = {
+    "bin/horovodrun",
+    "lib/libkolo.so",
+    "include/kolo/kolo.h",
+    "share/man/man1/horovodrun.1",
+    "share/bash-completion/completions/horovodrun",
+    "share/zsh/site-functions/_horovodrun",
+    "share/fish/vendor_completions.d/horovodrun.fish",
+    "share/doc/kolo/README.md",
+    "share/doc/kolo/CHANGELOG.md",
+    "share/doc/kolo/LICENSE",
+}
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory):
+    path = tmp_path_factory.mktemp("prefix")
+    subprocess.run(["cmake", "--install", BUILD, "--prefix", path], check=True, capture_output=True)
+    return path
+
+
+def test_everything_is_in_its_place_and_nothing_else(prefix):
+    assert {str(p.relative_to(prefix)) for p in prefix.rglob("*") if not p.is_dir()} == EXPECTED
+
+
+def test_the_installed_program_runs(prefix):
+    done = subprocess.run([prefix / "bin/horovodrun", "-np", "1", "echo", "hello"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "[0]<stdout>:hello\n"), done.stderr
+
+
+def test_a_program_compiles_links_and_runs_against_what_is_installed(prefix, tmp_path):
+    source = tmp_path / "alone.c"
+    source.write_text("""
+        #include <kolo/kolo.h>
+        int main(void) {
+          kolo_context* job;
+          kolo_error* why = 0;
+          if (kolo_open(0, &job, &why) != KOLO_OK) return 1;
+          kolo_close(job);
+          return 0;
+        }""")
+    subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", "-std=c11", f"-I{prefix}/include", source, f"-L{prefix}/lib",
+                    "-lkolo", f"-Wl,-rpath,{prefix}/lib", "-o", tmp_path / "alone"], check=True)
+    subprocess.run([tmp_path / "alone"], check=True)

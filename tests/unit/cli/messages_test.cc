@@ -1,0 +1,117 @@
+#include "cli/messages.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <csignal>
+
+namespace kolo {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+const WorkerEnd kGood{"a", ExitStatus::exited(0), {}};
+const WorkerEnd kTerminated{"a", ExitStatus::killed(SIGTERM), SIGTERM};
+const WorkerEnd kKilled{"a", ExitStatus::killed(SIGKILL), SIGKILL};
+const WorkerEnd kUnknown{"a", {}, {}};
+
+WorkerEnd exits(int code) {
+  return {"a", ExitStatus::exited(code), {}};
+}
+
+Failure failure_of(int rank) {
+  return {Failure::Kind::worker, "a", rank, "exited with code 3", 3, 1234ms};
+}
+
+}  // namespace
+
+TEST_CASE("a job that went well needs no words") {
+  CHECK(message_for(Outcome{.workers = {kGood, kGood}}) == "");
+}
+
+TEST_CASE("the first failure is named, then what became of the others") {
+  CHECK(message_for(
+            Outcome{.failure = failure_of(1), .workers = {kTerminated, exits(3), kTerminated}}) ==
+        "horovodrun: rank 1 on host a exited with code 3, 1.2 s after the start\n"
+        "  ranks 0 and 2: ended by SIGTERM\n");
+}
+
+TEST_CASE("a worker alone has no others") {
+  CHECK(message_for(Outcome{.failure = failure_of(0), .workers = {exits(3)}}) ==
+        "horovodrun: rank 0 on host a exited with code 3, 1.2 s after the start\n");
+}
+
+TEST_CASE("64 ranks read as three lines") {
+  Outcome outcome{.failure = failure_of(7), .workers = std::vector<WorkerEnd>(64, kTerminated)};
+  outcome.workers[7] = exits(3);
+  for (const int rank : {9, 11}) outcome.workers[rank] = kKilled;
+  for (const int rank : {20, 21, 22, 23}) outcome.workers[rank] = exits(1);
+  CHECK(message_for(outcome) ==
+        "horovodrun: rank 7 on host a exited with code 3, 1.2 s after the start\n"
+        "  ranks 9 and 11: ended by SIGKILL\n"
+        "  57 ranks: ended by SIGTERM\n"
+        "  ranks 20, 21, 22 and 23: exited with code 1\n");
+}
+
+TEST_CASE("each manner of ending has its words") {
+  const auto [end, words] = GENERATE(table<WorkerEnd, std::string>({
+      {kGood, "exited with code 0"},
+      {exits(9), "exited with code 9"},
+      {{"a", ExitStatus::exited(0), SIGTERM}, "exited with code 0 after SIGTERM"},
+      {kTerminated, "ended by SIGTERM"},
+      {{"a", ExitStatus::killed(SIGSEGV), {}}, "ended by SIGSEGV"},
+      {kUnknown, "not run to an end"},
+  }));
+  CHECK(message_for(Outcome{.failure = failure_of(0), .workers = {exits(3), end}}) ==
+        "horovodrun: rank 0 on host a exited with code 3, 1.2 s after the start\n"
+        "  rank 1: " +
+            words + "\n");
+}
+
+TEST_CASE("a worker that could not be started is told with the reason") {
+  const Failure failure{Failure::Kind::not_started,      "b", 0,
+                        "there is no program x in PATH", 127, 10ms};
+  CHECK(message_for(Outcome{.failure = failure, .workers = {kUnknown}}) ==
+        "horovodrun: rank 0 on host b could not be started: there is no program x in PATH\n");
+}
+
+TEST_CASE("when a host is lost, all of its workers are among the others") {
+  const Failure failure{Failure::Kind::host, "b", 1, "its agent was killed by SIGKILL", 121, 2s};
+  CHECK(message_for(Outcome{.failure = failure, .workers = {kTerminated, kUnknown, kUnknown}}) ==
+        "horovodrun: host b was lost, 2.0 s after the start: its agent was killed by SIGKILL\n"
+        "  rank 0: ended by SIGTERM\n"
+        "  ranks 1 and 2: not run to an end\n");
+}
+
+TEST_CASE("an interrupt is named, and nobody is to blame") {
+  CHECK(message_for(
+            Outcome{.interrupted_by = SIGINT, .workers = std::vector<WorkerEnd>(5, kTerminated)}) ==
+        "horovodrun: ended by SIGINT\n"
+        "  5 ranks: ended by SIGTERM\n");
+}
+
+TEST_CASE("a failure before an interrupt stays the headline") {
+  CHECK(message_for(
+            Outcome{.failure = failure_of(0), .interrupted_by = SIGINT, .workers = {exits(3)}})
+            .starts_with("horovodrun: rank 0 on host a exited with code 3"));
+}
+
+TEST_CASE("an error says what happened, and what to try where there is something") {
+  CHECK(message_for(Error(Errc::invalid_input, "no command to run was given")) ==
+        "horovodrun: error: no command to run was given\n");
+  CHECK(message_for(Error(Errc::unsupported, "host b is not this machine")) ==
+        "horovodrun: error: host b is not this machine\n"
+        "  Use localhost, 127.0.0.1 or this machine's own name, as in -H localhost:4.\n");
+}
+
+TEST_CASE("news are one line each") {
+  CHECK(message_for(News(news::StoreListens{"127.0.0.1:4711"})) ==
+        "the job's store listens on 127.0.0.1:4711");
+  CHECK(message_for(News(news::HostReady{"a", 17})) == "host a is ready (agent 17)");
+  CHECK(message_for(News(news::WorkerStarted{2, "a", 18})) ==
+        "rank 2 runs on host a as process 18");
+  CHECK(message_for(News(news::WorkerEnded{2, "a", ExitStatus::killed(SIGKILL)})) ==
+        "rank 2 on host a was killed by SIGKILL");
+}
+
+}  // namespace kolo

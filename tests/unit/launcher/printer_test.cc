@@ -1,0 +1,124 @@
+#include "launcher/output/printer.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <csignal>
+#include <future>
+#include <optional>
+
+#include "base/fd.h"
+
+namespace kolo {
+
+namespace {
+
+// A printer that writes to two pipes.
+struct Desk {
+  Pipe out = *make_pipe(), err = *make_pipe();
+  std::optional<Printer> printer;
+
+  Desk() {
+    ::signal(SIGPIPE, SIG_IGN);  // as the launcher does
+    printer.emplace(out.write_end.get(), err.write_end.get());
+  }
+
+  void print(Stream stream, std::string text) {
+    printer->print(stream, std::move(text), [] {});
+  }
+
+  // All that was printed to one of them; the printer is gone then.
+  std::string all_of(Pipe& pipe) {
+    printer.reset();
+    pipe.write_end.reset();
+    std::string text;
+    std::array<char, 4096> buffer;
+    for (ssize_t n; (n = ::read(pipe.read_end.get(), buffer.data(), buffer.size())) > 0;)
+      text.append(buffer.data(), static_cast<std::size_t>(n));
+    return text;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("each stream gets its own text, in the order of the calls") {
+  Desk desk;
+  std::string numbers;
+  for (int i = 0; i < 1000; ++i) {
+    desk.print(i % 2 ? Stream::err : Stream::out, std::to_string(i) + "\n");
+    if (i % 2 == 0) numbers += std::to_string(i) + "\n";
+  }
+  CHECK(desk.all_of(desk.out) == numbers);
+  CHECK(desk.all_of(desk.err).starts_with("1\n3\n5\n"));
+}
+
+TEST_CASE("each piece is reported once it is written, and in order") {
+  Desk desk;
+  std::vector<int> written;
+  for (int i = 0; i < 100; ++i)
+    desk.printer->print(Stream::out, "x", [&written, i] { written.push_back(i); });
+  CHECK(desk.all_of(desk.out) == std::string(100, 'x'));
+  REQUIRE(written.size() == 100);
+  for (int i = 0; i < 100; ++i) CHECK(written[i] == i);
+}
+
+TEST_CASE("whoever prints does not wait for a reader that stands still") {
+  Desk desk;
+  std::atomic<bool> written = false;
+  desk.printer->print(Stream::out, std::string(1 << 20, 'x'),
+                      [&] { written = true; });  // more than a pipe holds
+  CHECK_FALSE(written);
+  desk.print(Stream::out, "y");
+  auto reader = std::async(std::launch::async, [&] {
+    std::size_t bytes = 0;
+    std::array<char, 4096> buffer;
+    for (ssize_t n; bytes <= (1 << 20) &&
+                    (n = ::read(desk.out.read_end.get(), buffer.data(), buffer.size())) > 0;)
+      bytes += static_cast<std::size_t>(n);
+    return bytes;
+  });
+  CHECK(reader.get() == (1 << 20) + 1);
+  desk.printer.reset();
+  CHECK(written);
+}
+
+TEST_CASE("a descriptor that somebody made non-blocking is written to all the same") {
+  Desk desk;
+  REQUIRE(set_nonblocking(desk.out.write_end.get()));
+  desk.print(Stream::out, std::string(300'000, 'x'));
+  auto reader = std::async(std::launch::async, [&] {
+    std::string text;
+    std::array<char, 4096> buffer;
+    for (ssize_t n; text.size() < 300'000 &&
+                    (n = ::read(desk.out.read_end.get(), buffer.data(), buffer.size())) > 0;)
+      text.append(buffer.data(), static_cast<std::size_t>(n));
+    return text;
+  });
+  CHECK(reader.get() == std::string(300'000, 'x'));
+}
+
+TEST_CASE("when the reader is gone the rest is dropped, reported as written, and nobody hangs") {
+  Desk desk;
+  int written = 0;
+  desk.out.read_end.reset();
+  for (int i = 0; i < 10; ++i)
+    desk.printer->print(Stream::out, std::string(100'000, 'x'), [&written] { ++written; });
+  desk.print(Stream::err, "still here");
+  CHECK(desk.all_of(desk.err) == "still here");
+  CHECK(written == 10);
+}
+
+TEST_CASE("a reader that goes away in the middle of a piece does not hold it up") {
+  Desk desk;
+  desk.print(Stream::out, std::string(1 << 20, 'x'));
+  std::array<char, 1000> buffer;
+  REQUIRE(::read(desk.out.read_end.get(), buffer.data(), buffer.size()) == 1000);
+  desk.out.read_end.reset();
+  desk.print(Stream::err, "end");
+  CHECK(desk.all_of(desk.err) == "end");
+}
+
+}  // namespace kolo

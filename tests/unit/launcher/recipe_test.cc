@@ -1,0 +1,102 @@
+#include "launcher/plan/recipe.h"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <map>
+
+namespace kolo {
+
+namespace {
+
+const Key kKey = *Key::from_hex("00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff");
+
+// A job on a:2,b:1, started with some environment.
+struct Job {
+  Setting setting{
+      {"python", "train.py", "--lr", "0.1"}, {}, "/home/ada", {"127.0.0.1", 4711}, kKey};
+  Plan plan = *make_plan(std::vector<HostSpec>{{"a", 2}, {"b", 1}}, 3, 5);
+
+  explicit Job(std::vector<std::string> env = {}) { setting.env = std::move(env); }
+
+  Recipe recipe(int rank) const { return make_recipe(setting, plan.slots[rank], plan, "10.0.0.7"); }
+
+  std::map<std::string, std::string> variables(int rank) const {
+    std::map<std::string, std::string> out;
+    for (const std::string& entry : recipe(rank).env) {
+      const auto equals = entry.find('=');
+      REQUIRE(out.emplace(entry.substr(0, equals), entry.substr(equals + 1)).second);
+    }
+    return out;
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a worker learns its place, and where and how to meet the others") {
+  auto variables = Job().variables(2);
+  CHECK(variables == std::map<std::string, std::string>{
+                         {"HOROVOD_HOSTNAME", "b"},
+                         {"HOROVOD_RANK", "2"},
+                         {"HOROVOD_SIZE", "3"},
+                         {"HOROVOD_LOCAL_RANK", "0"},
+                         {"HOROVOD_LOCAL_SIZE", "1"},
+                         {"HOROVOD_CROSS_RANK", "1"},
+                         {"HOROVOD_CROSS_SIZE", "2"},
+                         {"HOROVOD_CONTROLLER", "gloo"},
+                         {"HOROVOD_CPU_OPERATIONS", "gloo"},
+                         {"KOLO_STORE", "127.0.0.1:4711"},
+                         {"KOLO_JOB_KEY", kKey.hex()},
+                         {"KOLO_GENERATION", "5"},
+                         {"KOLO_ADDRESS", "10.0.0.7"},
+                         {"PYTHONUNBUFFERED", "1"},
+                     });
+}
+
+TEST_CASE("the command and the directory are the user's own") {
+  const Recipe recipe = Job().recipe(1);
+  CHECK(recipe.argv == std::vector<std::string>{"python", "train.py", "--lr", "0.1"});
+  CHECK(recipe.cwd == "/home/ada");
+}
+
+TEST_CASE("a job that starts another gives it its own place") {
+  const Job outer;
+  const Job inner(outer.recipe(2).env);
+  CHECK(inner.variables(1) == outer.variables(1));
+}
+
+TEST_CASE("variables are passed on byte for byte") {
+  const std::vector<std::string> env = {"LINES_=one\ntwo\n", "QUOTES='\"$(id)`\\",
+                                        "EQUATION=a=b=c",    "EMPTY=",
+                                        "BYTES=\xff\x01",    "PATH=/usr/bin:/bin"};
+  const auto passed = Job(env).recipe(0).env;
+  for (const std::string& entry : env) CHECK(std::count(passed.begin(), passed.end(), entry) == 1);
+}
+
+TEST_CASE("what belongs to the launcher's shell stays there") {
+  const Job job({"OLDPWD=/tmp", "_=/usr/bin/horovodrun", "BASH_FUNC_module%%=() { :; }",
+                 "_HOROVOD_SECRET_KEY=x", "OLDPWDS=kept", "_A=kept"});
+  const auto variables = job.variables(0);
+  for (const char* name : {"OLDPWD", "_", "BASH_FUNC_module%%", "_HOROVOD_SECRET_KEY"})
+    CHECK_FALSE(variables.contains(name));
+  CHECK(variables.at("OLDPWDS") == "kept");
+  CHECK(variables.at("_A") == "kept");
+}
+
+TEST_CASE("what is no variable is left out, and of two of a name the first counts") {
+  const auto variables =
+      Job({"no equals sign", "=nameless", "TWICE=first", "TWICE=second"}).variables(0);
+  CHECK(variables.at("TWICE") == "first");
+  CHECK_FALSE(variables.contains(""));
+  CHECK_FALSE(variables.contains("no equals sign"));
+}
+
+TEST_CASE("the key is in the environment and nowhere else") {
+  const Recipe recipe = Job().recipe(0);
+  for (const std::string& word : recipe.argv) CHECK(word.find(kKey.hex()) == word.npos);
+  CHECK(recipe.cwd.find(kKey.hex()) == recipe.cwd.npos);
+  CHECK(std::count_if(recipe.env.begin(), recipe.env.end(), [](const std::string& entry) {
+          return entry.find(kKey.hex()) != entry.npos;
+        }) == 1);
+}
+
+}  // namespace kolo
