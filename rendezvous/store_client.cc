@@ -127,14 +127,19 @@ Result<Unit> StoreClient::on_reply(Reply reply) {
   return Unit{};
 }
 
-Result<std::vector<Departure>> StoreClient::take_departures() {
+Result<Unit> StoreClient::read_news() {
   for (;;) {
     const auto read = read_once();
-    if (read && *read) continue;
-    // Who told of a death may be gone right after: the news comes first, the end next time.
-    if (!read && (fresh_.empty() || read.error().code() != Errc::closed)) return read.error();
-    return std::exchange(fresh_, {});
+    if (!read) return read.error();
+    if (!*read) return Unit{};
   }
+}
+
+Result<std::vector<Departure>> StoreClient::take_departures() {
+  const auto read = read_news();
+  // Who told of a death may be gone right after: the news comes first, the end next time.
+  if (!read && (fresh_.empty() || read.error().code() != Errc::closed)) return read.error();
+  return std::exchange(fresh_, {});
 }
 
 }  // namespace kolo

@@ -36,7 +36,11 @@ class StoreClient {
   // Readable when there may be news.
   int notice_fd() const { return socket_.get(); }
 
-  // What has come in since the last call.  Does not wait.  An error: the store is gone.
+  // Takes in what has come, for first_death() and the next take_departures().  Does not wait.  An
+  // error: the store is gone.
+  Result<Unit> read_news();
+
+  // What has come in since the last call, read_news() included.
   Result<std::vector<Departure>> take_departures();
 
   // The first worker of this generation known to have died.

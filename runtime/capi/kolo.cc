@@ -103,10 +103,9 @@ Outcome<Unit> open(const kolo_options* options, kolo_context** context) {
   return Unit{};
 }
 
-template <class CEnum, class Enum>
-bool known(CEnum value, Enum) {
-  const auto number = static_cast<long long>(value);
-  return number >= 0 && number <= static_cast<long long>(last_of(Enum{}));
+template <class Enum>
+bool known(std::int32_t value, Enum any) {
+  return value >= 0 && value <= static_cast<std::int32_t>(last_of(any));
 }
 
 std::optional<Failure> unfit(const kolo_context* context, const void* data, std::size_t count,

@@ -39,7 +39,7 @@ std::optional<Failure> death(const StoreClient& store) {
 Failure explained(const Failure& symptom, StoreClient& store) {
   const auto patience = Deadline::in(kWordOfDeath);
   while (!death(store) && wait_for_any({{store.notice_fd(), true, false}}, patience))
-    if (!store.take_departures()) break;
+    if (!store.read_news()) break;
   return death(store).value_or(symptom);
 }
 
@@ -135,7 +135,9 @@ Outcome<Unit> Wiring::wait() {
   for (const Pending& p : pending_) interests.push_back(p.introduction.interest());
   if (auto ready = wait_for_any(interests, deadline_); !ready) return nobody_came(ready.error());
 
-  const auto news = store_.take_departures();
+  // Who has left in good order is the communicator's to judge, so the news stays in the store's
+  // client.
+  const auto news = store_.read_news();
   if (!news) return death(store_).value_or(news.error());
   return Unit{};
 }

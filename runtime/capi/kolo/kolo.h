@@ -42,14 +42,17 @@ typedef enum kolo_status {
   KOLO_SYSTEM = 7 /* the system said no, or bytes that are not ours came in */
 } kolo_status;
 
-typedef enum kolo_type { KOLO_FLOAT32 = 0, KOLO_FLOAT64 = 1 } kolo_type;
+/* Numbers and not enumerations, so that whatever a caller passes can be judged. */
+typedef int32_t kolo_type;
+enum { KOLO_FLOAT32 = 0, KOLO_FLOAT64 = 1 };
 
-typedef enum kolo_reduction {
+typedef int32_t kolo_reduction;
+enum {
   KOLO_SUM = 0,
   KOLO_AVERAGE = 1, /* the sum, divided once by the number of ranks */
   KOLO_MIN = 2,
   KOLO_MAX = 3
-} kolo_reduction;
+};
 
 typedef struct kolo_context kolo_context;
 typedef struct kolo_error kolo_error;

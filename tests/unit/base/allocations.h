@@ -11,6 +11,7 @@ void forget_allocations();
 // The biggest one of this thread since.
 std::size_t biggest_allocation();
 
+// No CHECK in the call: what that allocates depends on the reporter.
 template <class Call>
 std::size_t biggest_allocation_during(Call call) {
   forget_allocations();

@@ -172,10 +172,10 @@ TEST_CASE("a bool is 0 or 1, and an enum is one of its values") {
 
 TEST_CASE("counts and lengths are not believed: a huge one is malformed and costs nothing") {
   const Bytes huge = {0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0};
-  const auto biggest = test::biggest_allocation_during([&] {
-    CHECK_FALSE(decode<Text>(huge));
-    CHECK_FALSE(decode<Texts>(huge));
-  });
+  bool taken = false;
+  const auto biggest = test::biggest_allocation_during(
+      [&] { taken = bool(decode<Text>(huge)) || bool(decode<Texts>(huge)); });
+  CHECK_FALSE(taken);
   CHECK(biggest < test::kASentence);
 }
 

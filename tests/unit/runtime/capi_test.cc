@@ -62,10 +62,8 @@ TEST_CASE("arguments that cannot be are errors and not crashes") {
   void* odd = reinterpret_cast<char*>(data) + 1;
 
   const auto allreduce = [](kolo_context* c, void* d, size_t n, int type, int reduction) {
-    return refusal(KOLO_INVALID, [=](kolo_error** why) {
-      return kolo_allreduce(c, d, n, static_cast<kolo_type>(type),
-                            static_cast<kolo_reduction>(reduction), why);
-    });
+    return refusal(KOLO_INVALID,
+                   [=](kolo_error** why) { return kolo_allreduce(c, d, n, type, reduction, why); });
   };
   CHECK(allreduce(nullptr, data, 1, 0, 0) == "kolo_allreduce: the context is NULL");
   CHECK(allreduce(context, nullptr, 1, 0, 0) == "kolo_allreduce: the data is NULL");
