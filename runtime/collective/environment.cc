@@ -65,6 +65,12 @@ class Reader {
   std::optional<Error> error_;
 };
 
+Result<std::string> parse_ip(std::string_view text) {
+  const auto address = Address::parse(Address{std::string(text), 0}.text());
+  if (!address) return Error(Errc::invalid_input, fmt::format("'{}' is not an IP address", text));
+  return address->ip;
+}
+
 bool launched(const Lookup& lookup) {
   for (const char* name : {"HOROVOD_RANK", "HOROVOD_SIZE", "KOLO_STORE"})
     if (lookup(name)) return true;
@@ -89,7 +95,7 @@ Meeting read_meeting(Reader& read) {
   meeting.store = read.parsed<Address>("KOLO_STORE", Address::parse);
   meeting.key = read.parsed<Key>("KOLO_JOB_KEY", Key::from_hex);
   meeting.generation = static_cast<std::uint64_t>(read.number("KOLO_GENERATION", 0, kMost));
-  meeting.ip = read.text("KOLO_ADDRESS");
+  meeting.ip = read.parsed<std::string>("KOLO_ADDRESS", parse_ip);
   return meeting;
 }
 

@@ -70,7 +70,9 @@ std::vector<Interest> Member::interests() const {
   return all;
 }
 
+// The execution comes last: what arrives after it has seen all is still unread, and ends the wait.
 void Member::work(TimePoint now) {
+  if (const auto told = told_by_neighbours()) return fail(*told, now);
   const auto done = execution_->advance();
   if (done && *done) {
     phase_ = Phase::idle;
@@ -80,8 +82,6 @@ void Member::work(TimePoint now) {
     until_ = now + kDoubt;
   } else if (!done) {
     fail(done.error(), now);
-  } else if (const auto told = told_by_neighbours()) {
-    fail(*told, now);
   } else if (now >= until_) {
     fail(too_late(), now);
   }

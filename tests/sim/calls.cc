@@ -46,7 +46,7 @@ Call Call::random(Chance& chance, int size) {
     op.reduction = static_cast<Reduction>(chance.below(4));
   if (op.collective == Collective::broadcast)
     op.root = static_cast<std::int32_t>(chance.below(static_cast<std::size_t>(size)));
-  op.count = chance.below(4 * static_cast<std::size_t>(size) + 2);
+  op.count = chance.below(chance.one_in(4) ? 3 : 4 * static_cast<std::size_t>(size) + 2);
   return call;
 }
 

@@ -10,6 +10,16 @@ TEST_CASE("in any weather the ring gives every rank the same, correct values") {
   for_every_world(4, [](std::uint64_t seed) { return complaint(calm(seed)); });
 }
 
+// In a small world everyone waits for everyone: whoever misses a wake-up is missed by all.
+TEST_CASE("through many calls in a small world nobody sleeps through its turn") {
+  for_every_world(3, [](std::uint64_t seed) {
+    Scenario scenario = calm(seed);
+    scenario.size = 2 + scenario.size % 4;
+    scenario.calls = 25;
+    return complaint(scenario);
+  });
+}
+
 TEST_CASE("when a rank dies, every survivor that needs it says who, at once") {
   for_every_world(3, [](std::uint64_t seed) { return complaint(deadly(seed, 1)); });
 }

@@ -15,6 +15,7 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto kTimeout = 60s;
+constexpr auto kOverslept = 30s;     // no weather is that slow; only an alarm can have woken it
 constexpr auto kSkew = 2ms;          // between the ranks' calls, at most
 constexpr auto kNoticeDelay = 50ms;  // from a death to each survivor's hearing of it, at most
 
@@ -76,6 +77,7 @@ void World::start_call(int rank) {
     if (r.fate != Fate::running) return;
     r.data = calls_[r.call].brought(rank);
     r.busy = true;
+    r.started = time_.now();
     r.member->start(calls_[r.call].operation(), r.data, time_.now(), kTimeout);
     advance(rank);
   });
@@ -104,6 +106,8 @@ void World::on_result(int rank) {
   Rank& r = ranks_[rank];
   r.busy = false;
   if (const auto wrong = calls_[r.call].wrong(rank, r.data)) complain(*wrong);
+  if (time_.now() - r.started > kOverslept)
+    complain(fmt::format("rank {} was not woken in {}", rank, calls_[r.call].operation().text()));
   ++r.call;
   if (r.call < calls_.size()) return start_call(rank);
   leave(rank, Fate::finished, "exited with code 0");

@@ -59,7 +59,8 @@ class World {
     TimePoint told;  // when the last notice so far reaches it
     std::size_t call = 0;
     Bytes data;
-    bool busy = false;     // in a call
+    bool busy = false;  // in a call
+    TimePoint started;
     bool planned = false;  // an advance is
     TimePoint alarm;
     Fate fate = Fate::running;

@@ -36,6 +36,10 @@ class SimConnection : public std::enable_shared_from_this<SimConnection> {
       if (lane.reset) return Error(Errc::closed, "reading: Connection reset by peer");
       return lane.ended ? Moved{0, false} : Moved{0, true};
     }
+    if (!lane.ended && chance_.one_in(8)) {
+      come_a_moment_later(side);
+      return Moved{0, true};
+    }
     const std::size_t n = some_of(std::min(lane.arrived.size(), into.size()));
     const auto end = lane.arrived.begin() + static_cast<std::ptrdiff_t>(n);
     std::copy(lane.arrived.begin(), end, into.begin());
@@ -110,6 +114,14 @@ class SimConnection : public std::enable_shared_from_this<SimConnection> {
       fn(self->lanes_[side]);
       self->time_.note("arrived", self->lanes_[side].arrived.size());
       self->on_ready_(1 - side);
+    });
+  }
+
+  // As if the bytes had come right after this read: who waits then is woken if they are still
+  // unread, as by poll(2), and only then.
+  void come_a_moment_later(int reader) {
+    time_.after({}, [self = shared_from_this(), reader] {
+      if (!self->lanes_[1 - reader].arrived.empty()) self->on_ready_(reader);
     });
   }
 

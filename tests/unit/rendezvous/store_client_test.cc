@@ -11,7 +11,10 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const Deadline kSoon = Deadline::in(60s);
+// What must happen happens long before.
+Deadline soon() {
+  return Deadline::in(60s);
+}
 
 Departure end_of(int rank, Departure::Manner manner, std::uint64_t generation = 1) {
   return {generation, rank, "b", "ended", manner};
@@ -28,24 +31,24 @@ struct Scripted {
     const auto address = local_address(listening->get());
     const Key key = Key::random();
     auto connecting = std::async(std::launch::async,
-                                 [&] { return StoreClient::connect(*address, key, 1, kSoon); });
-    REQUIRE(wait_for_any({{listening->get(), true}}, kSoon));
+                                 [&] { return StoreClient::connect(*address, key, 1, soon()); });
+    REQUIRE(wait_for_any({{listening->get(), true}}, soon()));
     auto accepted = accept_from(listening->get());
     REQUIRE(accepted);
     socket = std::move(*accepted);
-    REQUIRE(prove(socket.get(), Proof(Proof::Role::server, key, kPurpose), kSoon));
+    REQUIRE(prove(socket.get(), Proof(Proof::Role::server, key, kPurpose), soon()));
     auto connected = connecting.get();
     REQUIRE(connected);
     client.emplace(std::move(*connected));
   }
 
   void says(const Reply& reply) {
-    REQUIRE(write_all(socket.get(), encode_frame(reply, ++seq), kSoon));
+    REQUIRE(write_all(socket.get(), encode_frame(reply, ++seq), soon()));
   }
 
   // As much as it takes for the client to have it all before it.
   std::vector<Departure> news() {
-    REQUIRE(wait_for_any({{client->notice_fd(), true}}, kSoon));
+    REQUIRE(wait_for_any({{client->notice_fd(), true}}, soon()));
     auto departures = client->take_departures();
     REQUIRE(departures);
     return std::move(*departures);
@@ -88,7 +91,7 @@ TEST_CASE("a worker that left in good order is news, but ends no wait") {
   const auto left = end_of(2, Departure::Manner::left);
   store.says(Notice{left});
   store.says(Value{1, {7}});
-  const auto value = store.client->wait_for("k", kSoon);
+  const auto value = store.client->wait_for("k", soon());
   REQUIRE(value);
   CHECK(*value == Bytes{7});
   CHECK(*store.client->take_departures() == std::vector{left});
@@ -97,11 +100,11 @@ TEST_CASE("a worker that left in good order is news, but ends no wait") {
 TEST_CASE("an answer that comes after its request was given up is not taken for the next one") {
   Scripted store;
   store.says(Notice{death_of(2)});
-  const auto given_up = store.client->wait_for("k", kSoon);  // request 1
+  const auto given_up = store.client->wait_for("k", soon());  // request 1
   REQUIRE_FALSE(given_up);
   store.says(Value{1, {7}});
   store.news();
-  const auto next = store.client->wait_for("l", kSoon);
+  const auto next = store.client->wait_for("l", soon());
   REQUIRE_FALSE(next);
   CHECK(next.error().code() == Errc::peer_lost);
 }
@@ -120,8 +123,8 @@ TEST_CASE("whoever asks a store that has ended is told of the death that it left
   Scripted store;
   store.says(Notice{death_of(2)});
   store.socket.reset();
-  (void)store.client->set("k", {}, kSoon);  // may still be written, and is answered by a reset
-  const auto asked = store.client->set("l", {}, kSoon);
+  (void)store.client->set("k", {}, soon());  // may still be written, and is answered by a reset
+  const auto asked = store.client->set("l", {}, soon());
   REQUIRE_FALSE(asked);
   CHECK(asked.error().code() == Errc::peer_lost);
 }
@@ -129,15 +132,15 @@ TEST_CASE("whoever asks a store that has ended is told of the death that it left
 TEST_CASE("an answer of the wrong kind is malformed") {
   Scripted store;
   store.says(Done{1});
-  const auto value = store.client->wait_for("k", kSoon);
+  const auto value = store.client->wait_for("k", soon());
   REQUIRE_FALSE(value);
   CHECK(value.error().code() == Errc::malformed);
 }
 
 TEST_CASE("an announced length over the limit ends the wait") {
   Scripted store;
-  REQUIRE(write_all(store.socket.get(), Bytes{0xFF, 0xFF, 0xFF, 0xFF}, kSoon));
-  const auto value = store.client->wait_for("k", kSoon);
+  REQUIRE(write_all(store.socket.get(), Bytes{0xFF, 0xFF, 0xFF, 0xFF}, soon()));
+  const auto value = store.client->wait_for("k", soon());
   REQUIRE_FALSE(value);
   CHECK(value.error().code() == Errc::too_large);
 }

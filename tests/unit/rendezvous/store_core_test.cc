@@ -176,7 +176,7 @@ TEST_CASE("a store that is full takes no more, but still gives what it has") {
 
 TEST_CASE("gathers that are complete do not fill the store") {
   Stage stage;
-  for (int i = 0; i < 600; ++i) {
+  for (int i = 0; i < 300; ++i) {
     const auto replies =
         stage.ask(1, Gather{++stage.id, "g" + std::to_string(i), 0, 1, Bytes(kValueLimit), 1000});
     REQUIRE(std::holds_alternative<Values>(replies[0].second));

@@ -19,7 +19,10 @@ using namespace std::chrono_literals;
 
 namespace {
 
-const Deadline kSoon = Deadline::in(60s);  // what must happen happens long before
+// What must happen happens long before.
+Deadline soon() {
+  return Deadline::in(60s);
+}
 
 Departure death_of(int rank) {
   return {1, rank, "b", "was killed by SIGKILL", Departure::Manner::died};
@@ -53,27 +56,27 @@ class Served {
   }
 
   StoreClient client(std::uint64_t generation = 1) {
-    auto connected = StoreClient::connect(address, key, generation, kSoon);
+    auto connected = StoreClient::connect(address, key, generation, soon());
     REQUIRE(connected);
     return std::move(*connected);
   }
 
   // A connection that speaks by hand.
   Fd stranger() {
-    auto socket = connect_to(address, kSoon);
+    auto socket = connect_to(address, soon());
     REQUIRE(socket);
     return std::move(*socket);
   }
   Fd proved() {
     Fd socket = stranger();
-    REQUIRE(prove(socket.get(), Proof(Proof::Role::client, key, kPurpose), kSoon));
+    REQUIRE(prove(socket.get(), Proof(Proof::Role::client, key, kPurpose), soon()));
     return socket;
   }
 
   bool serves() {
     auto one = client();
     const std::string fresh = "serves " + std::to_string(++asked_);
-    return one.set(fresh, {1}, kSoon) && one.wait_for(fresh, kSoon);
+    return one.set(fresh, {1}, soon()) && one.wait_for(fresh, soon());
   }
 
   std::chrono::nanoseconds cpu_time() {
@@ -114,14 +117,14 @@ class FewDescriptors {
 };
 
 void send(const Fd& socket, ByteView bytes) {
-  REQUIRE(write_all(socket.get(), bytes, kSoon));
+  REQUIRE(write_all(socket.get(), bytes, soon()));
 }
 
 // All that comes until the other side hangs up.
 Bytes read_to_end(const Fd& socket) {
   Bytes all, piece(4096);
   for (;;) {
-    REQUIRE(wait_for_any({{socket.get(), true}}, kSoon));
+    REQUIRE(wait_for_any({{socket.get(), true}}, soon()));
     const auto moved = read_some(socket.get(), piece);
     if (!moved || (moved->bytes == 0 && !moved->again)) return all;
     append(all, ByteView(piece).first(moved->bytes));
@@ -131,7 +134,7 @@ Bytes read_to_end(const Fd& socket) {
 Bytes read_bytes(const Fd& socket, std::size_t count) {
   Bytes all(count);
   for (std::size_t have = 0; have < count;) {
-    REQUIRE(wait_for_any({{socket.get(), true}}, kSoon));
+    REQUIRE(wait_for_any({{socket.get(), true}}, soon()));
     const auto moved = read_some(socket.get(), MutByteView(all).subspan(have));
     REQUIRE(moved);
     have += moved->bytes;
@@ -144,13 +147,13 @@ Bytes read_bytes(const Fd& socket, std::size_t count) {
 TEST_CASE("what one client sets, another finds, even if it waited before") {
   Served store;
   auto a = store.client(), b = store.client();
-  auto waiting = std::async(std::launch::async, [&] { return b.wait_for("k", kSoon); });
-  REQUIRE(a.set("k", {1, 2, 3}, kSoon));
+  auto waiting = std::async(std::launch::async, [&] { return b.wait_for("k", soon()); });
+  REQUIRE(a.set("k", {1, 2, 3}, soon()));
   const auto found = waiting.get();
   REQUIRE(found);
   CHECK(*found == Bytes{1, 2, 3});
 
-  const auto again = a.set("k", {4}, kSoon);
+  const auto again = a.set("k", {4}, soon());
   REQUIRE_FALSE(again);
   CHECK(again.error().code() == Errc::exists);
 }
@@ -159,12 +162,12 @@ TEST_CASE("ranks in threads of their own gather each other's values, many times"
   Served store;
   constexpr int kSize = 5;
   const auto worker = [&](int rank) {
-    auto connected = StoreClient::connect(store.address, store.key, 1, kSoon);
+    auto connected = StoreClient::connect(store.address, store.key, 1, soon());
     if (!connected) return false;
     for (int round = 0; round < 20; ++round) {
       const Bytes mine(static_cast<std::size_t>(rank + round), static_cast<std::uint8_t>(rank));
       const auto all =
-          connected->gather("round " + std::to_string(round), rank, kSize, mine, kSoon);
+          connected->gather("round " + std::to_string(round), rank, kSize, mine, soon());
       if (!all || all->size() != kSize) return false;
       for (std::size_t r = 0; r < kSize; ++r)
         if ((*all)[r] != Bytes(r + static_cast<std::size_t>(round), static_cast<std::uint8_t>(r)))
@@ -182,15 +185,15 @@ TEST_CASE("a value of the largest size passes; a larger one is refused before it
   Served store;
   auto a = store.client();
   const Bytes largest(kValueLimit, 7);
-  REQUIRE(a.set("k", largest, kSoon));
-  const auto found = a.wait_for("k", kSoon);
+  REQUIRE(a.set("k", largest, soon()));
+  const auto found = a.wait_for("k", soon());
   REQUIRE(found);
   CHECK(*found == largest);
 
-  const auto refused = a.set("l", Bytes(kValueLimit + 1), kSoon);
+  const auto refused = a.set("l", Bytes(kValueLimit + 1), soon());
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code() == Errc::too_large);
-  CHECK(a.wait_for("k", kSoon));
+  CHECK(a.wait_for("k", soon()));
 }
 
 TEST_CASE("a wait whose time is over names the key; a gather names the missing ranks") {
@@ -206,7 +209,7 @@ TEST_CASE("a wait whose time is over names the key; a gather names the missing r
 
 TEST_CASE("a client with another key is refused, and the others are served as before") {
   Served store;
-  const auto refused = StoreClient::connect(store.address, Key::random(), 1, kSoon);
+  const auto refused = StoreClient::connect(store.address, Key::random(), 1, soon());
   REQUIRE_FALSE(refused);
   CHECK(refused.error().code() == Errc::refused);
   CHECK(refused.error().text() == "reaching the job's store at " + store.address.text() +
@@ -217,7 +220,7 @@ TEST_CASE("a client with another key is refused, and the others are served as be
 TEST_CASE("a proof for another service is refused") {
   Served store;
   const Fd socket = store.stranger();
-  const auto proved = prove(socket.get(), Proof(Proof::Role::client, store.key, "ring"), kSoon);
+  const auto proved = prove(socket.get(), Proof(Proof::Role::client, store.key, "ring"), soon());
   REQUIRE_FALSE(proved);
   CHECK(proved.error().code() == Errc::refused);
 }
@@ -235,7 +238,7 @@ TEST_CASE("a request in the place of a proof changes nothing") {
   const Fd socket = store.stranger();
   send(socket, encode_frame(Request(Set{1, "k", Bytes(100)}), 1));
   CHECK(read_to_end(socket).empty());
-  CHECK(store.client().set("k", {}, kSoon));  // nobody had
+  CHECK(store.client().set("k", {}, soon()));  // nobody had
 }
 
 TEST_CASE("a recorded proof, played to the server again, is refused") {
@@ -253,7 +256,7 @@ TEST_CASE("a recorded proof, played to the server again, is refused") {
   append(finish, encode_frame(Request(Set{1, "k", {}}), 1));
   send(second, finish);
   CHECK(read_to_end(second).empty());
-  CHECK(store.client().set("k", {}, kSoon));
+  CHECK(store.client().set("k", {}, soon()));
 }
 
 TEST_CASE("whoever says nothing is dropped after the time for its proof, and harms nobody") {
@@ -263,7 +266,7 @@ TEST_CASE("whoever says nothing is dropped after the time for its proof, and har
   send(slow, Bytes{'k', 'o', 'l', 'o'});
   CHECK(read_to_end(silent).empty());
   CHECK(read_to_end(slow).empty());
-  CHECK(faithful.set("k", {}, kSoon));  // its own time has been over for long
+  CHECK(faithful.set("k", {}, soon()));  // its own time has been over for long
 }
 
 TEST_CASE("four gigabytes announced after the proof end the connection and not the server") {
@@ -288,15 +291,15 @@ TEST_CASE("over the limit of connections a new one is hung up on at once") {
   Served store({.connections = 1});
   auto only = store.client();
   CHECK(read_to_end(store.stranger()).empty());
-  CHECK(only.set("k", {}, kSoon));
+  CHECK(only.set("k", {}, soon()));
 }
 
 TEST_CASE("a client that asks and never reads is dropped") {
   Served store({.backlog = 4 << 20});
-  REQUIRE(store.client().set("big", Bytes(kValueLimit), kSoon));
+  REQUIRE(store.client().set("big", Bytes(kValueLimit), soon()));
   const Fd greedy = store.proved();
   std::uint64_t id = 0;
-  while (write_all(greedy.get(), encode_frame(Request(WaitFor{++id, "big", 0}), id), kSoon))
+  while (write_all(greedy.get(), encode_frame(Request(WaitFor{++id, "big", 0}), id), soon()))
     REQUIRE(id < 100'000);
   CHECK(store.serves());
 }
@@ -331,8 +334,8 @@ TEST_CASE("a server may end while clients come and go") {
 TEST_CASE("a death ends every wait, and says who died, where and how") {
   Served store;
   auto a = store.client(), b = store.client();
-  auto waits = std::async(std::launch::async, [&] { return a.wait_for("k", kSoon); });
-  auto gathers = std::async(std::launch::async, [&] { return b.gather("g", 0, 3, {}, kSoon); });
+  auto waits = std::async(std::launch::async, [&] { return a.wait_for("k", soon()); });
+  auto gathers = std::async(std::launch::async, [&] { return b.gather("g", 0, 3, {}, soon()); });
   store.announce(death_of(2));
 
   const Error expected(Errc::peer_lost, "rank 2 on host b was killed by SIGKILL");
@@ -345,7 +348,7 @@ TEST_CASE("a death ends every wait, and says who died, where and how") {
   CHECK(a.first_death() == death_of(2));
 
   auto late = store.client();
-  const auto too_late = late.wait_for("k", kSoon);
+  const auto too_late = late.wait_for("k", soon());
   REQUIRE_FALSE(too_late);
   CHECK(too_late.error() == expected);
 }
@@ -353,8 +356,8 @@ TEST_CASE("a death ends every wait, and says who died, where and how") {
 TEST_CASE("when the store is gone, who waits for it is told so at once") {
   Served store;
   auto a = store.client();
-  REQUIRE(a.set("k", {}, kSoon));
-  auto waits = std::async(std::launch::async, [&] { return a.wait_for("never", kSoon); });
+  REQUIRE(a.set("k", {}, soon()));
+  auto waits = std::async(std::launch::async, [&] { return a.wait_for("never", soon()); });
   store.stop();
   const auto waited = waits.get();
   REQUIRE_FALSE(waited);

@@ -74,6 +74,7 @@ TEST_CASE("a value that cannot be is refused by its variable's name") {
       {"KOLO_STORE", "localhost:80"},
       {"KOLO_JOB_KEY", "abc"},
       {"KOLO_GENERATION", "-1"},
+      {"KOLO_ADDRESS", "localhost"},
       {"KOLO_TIMEOUT_SECONDS", "soon"},
       {"HOROVOD_START_TIMEOUT", "-3"},
   }));
@@ -81,6 +82,10 @@ TEST_CASE("a value that cannot be is refused by its variable's name") {
   REQUIRE_FALSE(environment);
   CHECK(environment.error().code() == Errc::invalid_input);
   CHECK_THAT(environment.error().text(), Catch::Matchers::StartsWith(name + " "));
+}
+
+TEST_CASE("a worker may be reached at an address of either family") {
+  CHECK(read(with("KOLO_ADDRESS", "fe80::1"))->meeting->ip == "fe80::1");
 }
 
 TEST_CASE("times can be set, and zero means the default") {
