@@ -169,8 +169,7 @@ void Supervisor::lose_workers(const std::string& host, const std::string& why, W
     if (!first) first = slot.rank;
     announce(slot.rank, "was lost with its host: " + why, Departure::Manner::died);
   }
-  if (first || unready_.contains(host))
-    fail({Failure::Kind::host, host, first, why, kExitHostLost});
+  if (first) fail({Failure::Kind::host, host, first, why, kExitHostLost});
   settle_if_all();
 }
 

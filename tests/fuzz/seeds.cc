@@ -35,6 +35,11 @@ void write_frames(const std::filesystem::path& folder) {
   append_frame(two, {66, 2, view_of("a body")});
   store_little(huge, std::uint32_t{0xFFFFFFFF});
   store_little(short_one, std::uint32_t{9});
+  Bytes largest, too_large;
+  append_frame(largest, {1, 1, Bytes(40, 'x')});  // the limit of the target
+  append_frame(too_large, {1, 1, Bytes(41, 'x')});
+  write(folder / "largest", joined({7}, largest));
+  write(folder / "too-large", joined({7}, too_large));
   write(folder / "two-frames", joined({5}, two));
   write(folder / "cut-off", joined({0}, ByteView(two).first(20)));
   write(folder / "four-gigabytes", huge);

@@ -59,9 +59,12 @@ TEST_CASE("the command and the directory are the user's own") {
 }
 
 TEST_CASE("a job that starts another gives it its own place") {
-  const Job outer;
-  const Job inner(outer.recipe(2).env);
-  CHECK(inner.variables(1) == outer.variables(1));
+  Job outer, inner(outer.recipe(2).env), alone;
+  for (Job* job : {&inner, &alone}) {
+    job->setting.store = {"10.0.0.9", 99};
+    job->setting.key = Key{};
+  }
+  CHECK(inner.variables(1) == alone.variables(1));
 }
 
 TEST_CASE("variables are passed on byte for byte") {
