@@ -45,7 +45,8 @@ void Member::start(const Operation& operation, MutByteView data, TimePoint now, 
 
 Member::Phase Member::advance(TimePoint now) {
   const bool undecided = phase_ == Phase::working || phase_ == Phase::doubting;
-  if (undecided && verdict_) fail(*verdict_, now);
+  // A neighbour that died of another's end has said so before it did.
+  if (undecided && verdict_) fail(told_by_neighbours().value_or(*verdict_), now);
   if (phase_ == Phase::working) work(now);
   if (phase_ == Phase::doubting) doubt(now);
   if (phase_ == Phase::parting) part(now);

@@ -6,6 +6,7 @@ afterwards was left by the job:  unshare … campaign.py KIND RUNS SEED
 KIND: launcher, session, guard, agent, worker, or several joined by '+'; or control, which leaves something of every
 sort behind to show that it would be seen.
 """
+import contextlib
 import json
 import os
 import pathlib
@@ -90,7 +91,8 @@ def one_run(kinds):
     # So early that there is no such process yet: look until there is.
     chosen = k.eventually(lambda: all(v := victims(launcher.pid, kinds)) and v, timeout=5)
     for victim in chosen:
-        os.kill(victim, signal.SIGKILL)
+        with contextlib.suppress(ProcessLookupError):  # the first blow may have ended the second victim
+            os.kill(victim, signal.SIGKILL)
     began = time.monotonic()
     words = launcher.communicate(timeout=PATIENCE * k.SLOW)[1].decode()
     clean = k.eventually(lambda: not leftovers(), timeout=PATIENCE)
