@@ -146,6 +146,12 @@ std::string ExitStatus::text() const {
   return signo ? "was killed by " + signal_name(signo) : fmt::format("exited with code {}", code);
 }
 
+std::vector<std::string> own_environment() {
+  std::vector<std::string> out;
+  for (char** entry = ::environ; *entry; ++entry) out.emplace_back(*entry);
+  return out;
+}
+
 Result<std::string> find_program(const std::string& name, const std::vector<std::string>& env,
                                  const std::string& cwd) {
   const bool has_slash = name.find('/') != name.npos;

@@ -21,6 +21,9 @@ struct SpawnRequest {
   int death_signal = 0;             // sent to it when the calling thread ends
 };
 
+// What this process was started with, as "NAME=value".
+std::vector<std::string> own_environment();
+
 // The program that a shell would run for this name: in PATH of that environment, or relative to
 // that directory if the name has a slash.
 Result<std::string> find_program(const std::string& name, const std::vector<std::string>& env,

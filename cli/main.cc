@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/log.h"
+#include "base/process.h"
 #include "cli/messages.h"
 #include "cli/options.h"
 #include "cli/parse.h"
@@ -21,12 +22,6 @@ namespace {
 constexpr int kExitUsage = 2;
 // What scripts read to learn which Horovod this is.
 constexpr std::string_view kHorovodVersion = "0.28.1";
-
-std::vector<std::string> own_environment() {
-  std::vector<std::string> out;
-  for (char** entry = ::environ; *entry; ++entry) out.emplace_back(*entry);
-  return out;
-}
 
 // Whoever starts us with one of the three closed must not find his job's pipes or sockets there.
 void fill_standard_descriptors() {

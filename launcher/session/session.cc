@@ -16,12 +16,6 @@ namespace {
 
 constexpr auto kPatience = 1s;  // with a child or a stream that should have ended
 
-std::vector<std::string> own_environment() {
-  std::vector<std::string> out;
-  for (char** entry = ::environ; *entry; ++entry) out.emplace_back(*entry);
-  return out;
-}
-
 // The guard passes on how its agent ended, as a shell would.
 std::string text_of_end(const ExitStatus& status) {
   if (status.ok()) return "it closed the connection";

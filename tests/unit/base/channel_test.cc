@@ -8,6 +8,7 @@
 
 #include "allocations.h"
 #include "base/socket.h"
+#include "tests/unit/base/connected_pair.h"
 
 namespace kolo {
 
@@ -23,16 +24,6 @@ struct Word {
   KOLO_FIELDS(text)
 };
 using Words = std::variant<Word>;
-
-struct Pair {
-  Fd a, b;
-};
-
-Pair connected_pair() {
-  int ends[2];
-  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
-  return {Fd(ends[0]), Fd(ends[1])};
-}
 
 // One end, and what it heard.
 struct Speaker {

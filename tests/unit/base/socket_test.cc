@@ -6,22 +6,13 @@
 #include <future>
 
 #include "base/proof.h"
+#include "tests/unit/base/connected_pair.h"
 
 namespace kolo {
 
 namespace {
 
 using namespace std::chrono_literals;
-
-struct Pair {
-  Fd a, b;
-};
-
-Pair connected_pair() {
-  int ends[2];
-  REQUIRE(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
-  return {Fd(ends[0]), Fd(ends[1])};
-}
 
 Proof proof(Proof::Role role, const Key& key) {
   return Proof(role, key, "test");
