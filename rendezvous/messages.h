@@ -55,7 +55,8 @@ struct WaitFor {
   bool operator==(const WaitFor&) const = default;
 };
 
-// All `size` ranks give a value under one key and each gets all of them, in rank order.
+// All `size` ranks give a value under one key and each gets all of them, in rank order.  If one of
+// them has departed in that generation and left none, nobody needs to wait for it.
 struct Gather {
   static constexpr std::uint16_t kKind = 3;
   std::uint64_t id = 0;
@@ -63,7 +64,8 @@ struct Gather {
   std::uint32_t rank = 0, size = 0;
   Bytes value;
   std::uint32_t within_ms = 0;
-  KOLO_FIELDS(id, key, rank, size, value, within_ms)
+  std::uint64_t generation = 0;
+  KOLO_FIELDS(id, key, rank, size, value, within_ms, generation)
   bool operator==(const Gather&) const = default;
 };
 

@@ -69,10 +69,10 @@ Result<std::vector<Bytes>> StoreClient::gather(std::string_view key, int rank, i
                                                Bytes value, Deadline deadline) {
   if (auto why = unfit(key, value)) return std::move(*why);
   const auto id = ++last_id_;
-  auto reply =
-      ask(Gather{id, std::string(key), static_cast<std::uint32_t>(rank),
-                 static_cast<std::uint32_t>(size), std::move(value), milliseconds_left(deadline)},
-          id, deadline);
+  auto reply = ask(Gather{id, std::string(key), static_cast<std::uint32_t>(rank),
+                          static_cast<std::uint32_t>(size), std::move(value),
+                          milliseconds_left(deadline), generation_},
+                   id, deadline);
   if (!reply) return reply.error();
   if (auto* values = std::get_if<Values>(&*reply)) return std::move(values->values);
   return unexpected_answer();
@@ -91,7 +91,7 @@ Result<Reply> StoreClient::ask(const Request& request, std::uint64_t id, Deadlin
         return Error(refused->code, std::move(refused->text));
       return std::move(*answer);
     }
-    if (first_death_) return Error(Errc::peer_lost, first_death_->text());
+    if (culprit()) return Error(Errc::peer_lost, culprit()->text());
     if (auto ready = wait_for_any({{socket_.get(), true, false}}, patience); !ready)
       return std::move(ready.error()).during("waiting for the job's store");
     if (auto read = read_once(); !read) return read.error();
@@ -122,8 +122,8 @@ Result<Unit> StoreClient::on_reply(Reply reply) {
   }
   if (notice->departure.generation != generation_) return Unit{};
   fresh_.push_back(notice->departure);
-  if (notice->departure.manner == Departure::Manner::died && !first_death_)
-    first_death_ = notice->departure;
+  if (!first_) first_ = notice->departure;
+  if (notice->departure.manner == Departure::Manner::died) death_ = notice->departure;
   return Unit{};
 }
 

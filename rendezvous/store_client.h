@@ -36,15 +36,16 @@ class StoreClient {
   // Readable when there may be news.
   int notice_fd() const { return socket_.get(); }
 
-  // Takes in what has come, for first_death() and the next take_departures().  Does not wait.  An
+  // Takes in what has come, for culprit() and the next take_departures().  Does not wait.  An
   // error: the store is gone.
   Result<Unit> read_news();
 
   // What has come in since the last call, read_news() included.
   Result<std::vector<Departure>> take_departures();
 
-  // The first worker of this generation known to have died.
-  const std::optional<Departure>& first_death() const { return first_death_; }
+  // Once a worker of this generation has died: the first that departed, in whatever manner, since
+  // who dies after it may have died for want of it.
+  const std::optional<Departure>& culprit() const { return death_ ? first_ : death_; }
 
  private:
   StoreClient(Fd socket, std::uint64_t generation);
@@ -59,7 +60,7 @@ class StoreClient {
   std::uint64_t last_id_ = 0;           // of the one request that may be under way
   std::optional<store::Reply> answer_;  // to it
   std::vector<Departure> fresh_;
-  std::optional<Departure> first_death_;
+  std::optional<Departure> first_, death_;
 };
 
 }  // namespace kolo

@@ -112,14 +112,20 @@ StoreCore::Replies StoreCore::on_request(ClientId client, const Gather& gather, 
     return refuse(Error(Errc::invalid_input, fmt::format("gather {}: rank {} of {}", gather.key,
                                                          gather.rank, gather.size)));
   Gathering& all = gatherings_[gather.key];
-  if (all.size == 0) all.size = gather.size;
+  if (all.size == 0) {
+    all.size = gather.size;
+    all.generation = gather.generation;
+  }
   if (const auto why = misfit(all, gather)) return refuse(*why);
 
   all.values.emplace(gather.rank, gather.value);
   all.charged += cost;
   total_bytes_ += cost;
   hold(all.waiters, {client, gather.id, end_of_wait(now, gather.within_ms)});
-  return all.values.size() < all.size ? Replies{} : complete(all, gather.key);
+  if (all.values.size() == all.size) return complete(all, gather.key);
+  Replies replies;
+  for (const Departure& departure : departures_) give_up(all, departure, replies);
+  return replies;
 }
 
 std::optional<Error> StoreCore::misfit(const Gathering& all, const Gather& gather) const {
@@ -157,7 +163,21 @@ StoreCore::Replies StoreCore::announce(const Departure& departure) {
   departures_.push_back(departure);
   Replies replies;
   for (const auto& [client, held] : held_) replies.emplace_back(client, Notice{departure});
+  for (auto& [key, all] : gatherings_) give_up(all, departure, replies);
   return replies;
+}
+
+bool StoreCore::Gathering::lacks(const Departure& departure) const {
+  const auto rank = static_cast<std::uint32_t>(departure.rank);
+  return !complete && departure.generation == generation && rank < size && !values.contains(rank);
+}
+
+// Who will not come is not waited for.
+void StoreCore::give_up(Gathering& all, const Departure& departure, Replies& replies) {
+  if (!all.lacks(departure)) return;
+  const Error why(Errc::peer_lost, departure.text());
+  for (const Waiter& waiter : std::exchange(all.waiters, {}))
+    answer(waiter, refusal(waiter.id, why), replies);
 }
 
 StoreCore::Replies StoreCore::tick(TimePoint now) {

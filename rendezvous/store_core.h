@@ -32,7 +32,8 @@ class StoreCore {
   // A request is answered now or later, but once only.
   Replies on(ClientId, const store::Request&, TimePoint now);
 
-  // Tells every client, once for each rank and generation.
+  // Tells every client, once for each rank and generation, and those who gather values that will
+  // not come.
   Replies announce(const Departure&);
 
   // Answers those whose time is over.
@@ -48,12 +49,14 @@ class StoreCore {
   // Its values are kept until the last rank has come, and what it was from then on.
   struct Gathering {
     std::uint32_t size = 0;
+    std::uint64_t generation = 0;
     std::map<std::uint32_t, Bytes> values;  // by rank
     std::vector<Waiter> waiters;
     std::size_t charged = 0;  // to the total
     bool complete = false;
 
     std::string missing_ranks() const;
+    bool lacks(const Departure&) const;
   };
 
   Replies on_request(ClientId, const store::Set&, TimePoint);
@@ -63,6 +66,7 @@ class StoreCore {
   std::optional<Error> waits_too_much(ClientId) const;
   std::optional<Error> misfit(const Gathering&, const store::Gather&) const;
   Replies complete(Gathering&, const std::string& key);
+  void give_up(Gathering&, const Departure&, Replies&);
   void hold(std::vector<Waiter>&, const Waiter&);
   void answer(const Waiter&, store::Reply, Replies&);
   template <class Why>

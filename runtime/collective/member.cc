@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/assert.h"
 
 namespace kolo {
@@ -12,6 +14,9 @@ namespace {
 
 // The launcher tells of a worker's end within milliseconds; after this it knows of none.
 constexpr auto kDoubt = 1s;
+
+// For news of a rank that left to go around the ring, in which each must be scheduled once.
+constexpr auto kHearsay = 100ms;
 
 // For a neighbour to take the rest of a message, so that it can hear why there is no other.
 constexpr auto kLastWords = 500ms;
@@ -45,10 +50,11 @@ void Member::start(const Operation& operation, MutByteView data, TimePoint now, 
 
 Member::Phase Member::advance(TimePoint now) {
   const bool undecided = phase_ == Phase::working || phase_ == Phase::doubting;
-  // A neighbour that died of another's end has said so before it did.
-  if (undecided && verdict_) fail(told_by_neighbours().value_or(*verdict_), now);
-  if (phase_ == Phase::working) work(now);
-  if (phase_ == Phase::doubting) doubt(now);
+  if (undecided && verdict_)
+    judge(now);
+  else if (phase_ == Phase::working)
+    work(now);
+  if (phase_ == Phase::doubting && !verdict_) doubt(now);
   if (phase_ == Phase::parting) part(now);
   return phase_;
 }
@@ -69,6 +75,16 @@ std::vector<Interest> Member::interests() const {
   std::vector<Interest> all;
   for (const auto& [rank, link] : links_) all.push_back(link->interest());
   return all;
+}
+
+// Who is dead may have died of another's end, and has said so to its neighbours before it did.  If
+// somebody has left, that is likely, and the word may still be on its way around.
+void Member::judge(TimePoint now) {
+  if (!believed_) believed_ = departed_.empty() ? now : now + kHearsay;
+  for (const auto& [rank, link] : links_)
+    if (const auto told = link->last_words()) return fail(*told, now);
+  if (now >= *believed_) return fail(*verdict_, now);
+  until_ = std::min(until_, *believed_);
 }
 
 // The execution comes last: what arrives after it has seen all is still unread, and ends the wait.

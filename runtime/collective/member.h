@@ -58,6 +58,7 @@ class Member {
   void doubt(TimePoint now);
   void part(TimePoint now);
   void fail(const Failure&, TimePoint now);
+  void judge(TimePoint now);
   std::optional<Failure> told_by_neighbours();
   Failure too_late() const;
 
@@ -75,9 +76,10 @@ class Member {
   std::unique_ptr<Schedule> schedule_;
   std::optional<Execution> execution_;
 
-  std::optional<Failure> verdict_;   // the store's
-  std::map<int, Failure> departed_;  // who left in good order, should that matter
-  std::optional<Failure> symptom_;   // the broken link that is in doubt
+  std::optional<Failure> verdict_;     // the store's
+  std::optional<TimePoint> believed_;  // from when on, if no neighbour knows better
+  std::map<int, Failure> departed_;    // who left in good order, should that matter
+  std::optional<Failure> symptom_;     // the broken link that is in doubt
   std::optional<Failure> failure_;
 };
 

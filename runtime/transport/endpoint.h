@@ -2,6 +2,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "base/bytes.h"
 #include "base/socket.h"
@@ -42,6 +43,10 @@ class Endpoint {
   // The last message: after the one under way, or at once.  Dropped if the peer is gone or has
   // said the like itself; sent() when there is no more to do.
   virtual void abort(const Failure&) = 0;
+
+  // Why the peer gave up, if it has said so behind whatever else it sent.  All of that is lost:
+  // this is for who has failed already, and wants to know why.
+  virtual std::optional<Failure> last_words() = 0;
 
   // What to wait for; nothing is fd -1.
   virtual Interest interest() const = 0;

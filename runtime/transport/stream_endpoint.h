@@ -24,6 +24,7 @@ class StreamEndpoint final : public Endpoint {
   Outcome<bool> progress() override;
   Outcome<std::size_t> take(MutByteView into) override;
   void abort(const Failure&) override;
+  std::optional<Failure> last_words() override;
   Interest interest() const override;
 
  private:
@@ -36,6 +37,7 @@ class StreamEndpoint final : public Endpoint {
   void on_words();
   void match();
   void finish_receiving();
+  bool pass_over();
   void end(const Error* why);
   std::optional<Failure> trouble();
 

@@ -30,7 +30,7 @@ struct Card {
 };
 
 std::optional<Failure> death(const StoreClient& store) {
-  const auto& first = store.first_death();
+  const auto& first = store.culprit();
   if (!first) return std::nullopt;
   return Failure(Errc::peer_lost, first->rank, first->text());
 }

@@ -174,6 +174,32 @@ TEMPLATE_LIST_TEST_CASE("last words come after the message under way, even if th
   CHECK(failure_of(pair, *pair.bob) == why);
 }
 
+TEMPLATE_LIST_TEST_CASE("last words are heard through messages that nobody took", "", EveryPair) {
+  TestType pair;
+  const Bytes body = pattern(300, 3);
+  const bool expected = GENERATE(false, true);
+  if (expected) pair.bob->expect(header(body.size()));
+  pair.ada->send(header(body.size()), body);
+  while (!pair.ada->sent())
+    if (!*pair.ada->progress()) pair.wait();
+  (void)pair.bob->progress();  // has seen that a message begins
+  CHECK_FALSE(pair.bob->last_words());
+  pair.ada->send(header(0, 2), {});
+  pair.ada->abort(Failure(Errc::peer_lost, 7, "rank 7 is gone"));
+  while (!pair.ada->sent())
+    if (!*pair.ada->progress()) pair.wait();
+  std::optional<Failure> told;
+  while (!(told = pair.bob->last_words())) pair.wait();
+  CHECK(told->rank == 7);
+  CHECK(told->text == "rank 7 is gone");
+}
+
+TEMPLATE_LIST_TEST_CASE("a peer that has gone without a word has no last words", "", EveryPair) {
+  TestType pair;
+  pair.ada.reset();
+  CHECK_FALSE(pair.bob->last_words());
+}
+
 TEMPLATE_LIST_TEST_CASE("words too long for a message are cut, not lost", "", EveryPair) {
   TestType pair;
   pair.ada->abort(Failure(Errc::peer_lost, 3, std::string(100'000, 'x')));

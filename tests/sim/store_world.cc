@@ -134,6 +134,15 @@ void StoreWorld::on_refusal(int client, const Request& request, const Refused& r
   if (std::holds_alternative<Set>(request))
     return expect(key_of(request) == "race" && refused.code == Errc::exists, client,
                   "only a key that is set cannot be set");
+  if (refused.code == Errc::peer_lost) {
+    ++gatherings_missed_;
+    const auto named = [&](int gone) {
+      return refused.text == fmt::format("rank {} on host h vanished", gone);
+    };
+    return expect(std::holds_alternative<Gather>(request) &&
+                      std::any_of(vanishing_.begin(), vanishing_.end(), named),
+                  client, "a gathering that cannot be complete names who is gone");
+  }
   expect(refused.code == Errc::timed_out, client, "a wait ends by its value or its time");
   if (std::holds_alternative<Gather>(request)) {
     ++gatherings_missed_;

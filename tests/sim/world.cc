@@ -21,7 +21,9 @@ constexpr auto kNoticeDelay = 50ms;  // from a death to each survivor's hearing 
 
 // A survivor that is told fails when the notice comes; others have to doubt first, to say their
 // last words, and these have to go round.
-constexpr auto kToldSoon = kNoticeDelay + 10ms;
+constexpr auto kHearsay =
+    100ms;  // a member that knows of one who left asks around before it believes
+constexpr auto kToldSoon = kNoticeDelay + kHearsay + 10ms;
 constexpr auto kFoundOut = 3s;
 
 Peer peer(int rank) {

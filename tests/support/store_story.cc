@@ -6,6 +6,12 @@ namespace kolo::test {
 
 using namespace store;
 
+namespace {
+
+constexpr std::uint64_t kGeneration = 1;
+
+}  // namespace
+
 std::optional<std::string> StoreStory::play(ByteView script) {
   for (; script.size() >= 3 && !broken_; script = script.subspan(3))
     step(script[0], script[1], script[2]);
@@ -36,11 +42,14 @@ void StoreStory::step(std::uint8_t what, std::uint8_t who, std::uint8_t how) {
       break;
     case 4:
     case 5:
-      ask(client, Gather{id, key, who / 5u % 4, 1u + how % 3, value, within_ms});
+      ask(client, Gather{id, key, who / 5u % 4, 1u + how % 3, value, within_ms, kGeneration});
+      for (const auto& [call, pending] : pending_) expect_hope(pending);
       break;
     case 6:
       departed_.insert(who % 4);
-      hear(core_.announce({1, who % 4, "host", "was killed", Departure::Manner::died}));
+      hear(core_.announce({kGeneration, who % 4, "host", "was killed",
+                           how % 2 ? Departure::Manner::died : Departure::Manner::left}));
+      for (const auto& [call, pending] : pending_) expect_hope(pending);
       break;
     default:
       now_ += std::chrono::milliseconds(how);
@@ -125,6 +134,8 @@ void StoreStory::on(ClientId client, const Values& values) {
 
 void StoreStory::on(ClientId client, const Refused& refused) {
   const auto asked = settled(client, refused.id);
+  if (refused.code == Errc::peer_lost)
+    expect(asked.gathers && !departed_.empty(), "only who departs is not waited for");
   if (refused.code != Errc::timed_out) return;
   expect(asked.until <= now_, "nobody is told too early that its time is over");
   expect(asked.gathers || !set_.contains(asked.key), "what is set is found");
@@ -134,6 +145,15 @@ void StoreStory::on(ClientId client, const Refused& refused) {
 void StoreStory::on(ClientId client, const Notice& notice) {
   expect(departed_.contains(notice.departure.rank), "only who has gone is said to have gone");
   expect(told_.insert({client, notice.departure.rank}).second, "a departure is told once");
+}
+
+void StoreStory::expect_hope(const Pending& pending) {
+  if (!pending.gathers) return;
+  const Group& group = groups_[pending.key];
+  for (const auto rank : departed_) {
+    const auto r = static_cast<std::uint32_t>(rank);
+    expect(r >= group.size || group.given.contains(r), "nobody waits for who has departed");
+  }
 }
 
 void StoreStory::check_wake() {

@@ -49,6 +49,7 @@ class StoreStory {
   void on(ClientId, const store::Refused&);
   void on(ClientId, const store::Notice&);
   Pending settled(ClientId, std::uint64_t id);
+  void expect_hope(const Pending&);
   void check_wake();
   void expect(bool holds, const char* promise);
 

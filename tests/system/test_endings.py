@@ -47,11 +47,13 @@ def test_every_survivor_names_the_one_that_died(mark, death, when):
     assert f"horovodrun: rank 2 on host 127.0.0.1 {cause}" in ended.err, ended
 
 
-def test_leaving_with_0_in_the_middle_is_named_too(mark):
+@pytest.mark.parametrize("np", [3, 8])
+@pytest.mark.parametrize("before", [["open", "allreduce"], ["open"], []], ids=["between", "open", "never"])
+def test_leaving_with_0_too_early_is_named_too(mark, np, before):
     """Nobody failed before the survivors did, so the code is theirs; their words name who left."""
-    ended = run("-np", 3, "--grace", GRACE, ACTOR, "open", "allreduce", "@1:exit=0", "loop=16")
+    ended = run("-np", np, "--grace", GRACE, ACTOR, *before, "@1:exit=0", *([] if before else ["open"]), "loop=16")
     assert ended.code == 9 and ended.took < (1 + GRACE) * k.SLOW, ended
-    for survivor in (0, 2):
+    for survivor in {*range(np)} - {1}:
         assert any(line.startswith(f"[{survivor}]<stderr>:error:") and "rank 1 on host localhost" in line
                    for line in ended.err.splitlines()), ended
 

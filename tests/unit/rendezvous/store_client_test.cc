@@ -67,7 +67,7 @@ TEST_CASE("a departure is news once, and can be waited for by its descriptor") {
   store.says(Notice{death_of(2)});
   CHECK(store.news() == std::vector{death_of(2)});
   CHECK(store.client->take_departures()->empty());
-  CHECK(store.client->first_death() == death_of(2));
+  CHECK(store.client->culprit() == death_of(2));
 }
 
 TEST_CASE("the first death stays the first") {
@@ -76,14 +76,14 @@ TEST_CASE("the first death stays the first") {
   store.news();
   store.says(Notice{death_of(1)});
   store.news();
-  CHECK(store.client->first_death() == death_of(2));
+  CHECK(store.client->culprit() == death_of(2));
 }
 
 TEST_CASE("a worker of another generation is none of our business") {
   Scripted store;
   store.says(Notice{death_of(2, 0)});
   CHECK(store.news().empty());
-  CHECK(store.client->first_death() == std::nullopt);
+  CHECK(store.client->culprit() == std::nullopt);
 }
 
 TEST_CASE("a worker that left in good order is news, but ends no wait") {

@@ -222,6 +222,31 @@ TEST_CASE("a departure is told to everybody, once") {
   CHECK(stage.core.announce(death_of(2, 7)).size() == 3);  // in another generation
 }
 
+TEST_CASE("who departs without its value is not waited for, whatever its manner") {
+  Stage stage;
+  const auto manner = GENERATE(Departure::Manner::left, Departure::Manner::died);
+  auto departure = death_of(2, 0);
+  departure.manner = manner;
+  stage.gather(1, 0, 3);
+  const auto replies = stage.core.announce(departure);
+  REQUIRE(replies.size() == 4);  // three are told, and one of them is answered
+  CHECK(replies.back() ==
+        std::pair(ClientId(1), Reply(Refused{1, Errc::peer_lost, departure.text()})));
+  // Nor by who comes later.
+  CHECK(refusal(stage.gather(2, 1, 3)) == Error(Errc::peer_lost, departure.text()));
+  CHECK(stage.core.wake() == std::nullopt);
+}
+
+TEST_CASE("who departs after it gave its value, or belongs to no such gather, holds up nobody") {
+  Stage stage;
+  stage.gather(3, 2, 3);
+  CHECK(stage.core.announce(death_of(2, 0)).size() == 3);
+  CHECK(stage.core.announce(death_of(1, 7)).size() == 3);  // another generation's
+  CHECK(stage.core.announce(death_of(9, 0)).size() == 3);  // no rank of these
+  stage.gather(1, 0, 3);
+  CHECK(stage.gather(2, 1, 3).size() == 3);
+}
+
 TEST_CASE("who joins late is told of all who went before; who has left is told nothing") {
   Stage stage;
   (void)stage.core.announce(death_of(2));

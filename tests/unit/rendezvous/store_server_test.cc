@@ -345,7 +345,7 @@ TEST_CASE("a death ends every wait, and says who died, where and how") {
   const auto gathered = gathers.get();
   REQUIRE_FALSE(gathered);
   CHECK(gathered.error() == expected);
-  CHECK(a.first_death() == death_of(2));
+  CHECK(a.culprit() == death_of(2));
 
   auto late = store.client();
   const auto too_late = late.wait_for("k", soon());
