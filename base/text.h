@@ -1,6 +1,7 @@
 #pragma once
 
 #include <charconv>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -26,6 +27,15 @@ inline std::vector<std::string_view> split(std::string_view text, char separator
     text.remove_prefix(at + 1);
   }
 }
+
+// The character that a text begins with.  A byte that is not UTF-8 is one, too.
+struct CodePoint {
+  static constexpr char32_t kNotUtf8 = 0xFFFFFFFF;
+  char32_t value = kNotUtf8;
+  std::size_t bytes = 1;
+  bool operator==(const CodePoint&) const = default;
+};
+CodePoint first_code_point(std::string_view text);  // not of an empty one
 
 // "SIGKILL" for 9.
 std::string signal_name(int signo);

@@ -9,19 +9,23 @@
 
 #include "base/log.h"
 #include "base/process.h"
+#include "cli/check_build.h"
+#include "cli/complete.h"
+#include "cli/dry_run.h"
+#include "cli/help.h"
 #include "cli/messages.h"
-#include "cli/options.h"
 #include "cli/parse.h"
+#include "cli/surroundings.h"
+#include "cli/version.h"
 #include "launcher/agent/guard.h"
 #include "launcher/job/job.h"
+#include "launcher/job/preview.h"
 
 namespace kolo {
 
 namespace {
 
 constexpr int kExitUsage = 2;
-// What scripts read to learn which Horovod this is.
-constexpr std::string_view kHorovodVersion = "0.28.1";
 
 // Whoever starts us with one of the three closed must not find his job's pipes or sockets there.
 void fill_standard_descriptors() {
@@ -42,6 +46,10 @@ void say(std::FILE* to, const std::string& text) {
   std::fflush(to);
 }
 
+void say_notes(const std::vector<std::string>& notes) {
+  for (const std::string& note : notes) say(stderr, fmt::format("horovodrun: note: {}\n", note));
+}
+
 int carry_out(const ShowHelp&) {
   say(stdout, help_text());
   return 0;
@@ -52,12 +60,33 @@ int carry_out(const ShowVersion&) {
   return 0;
 }
 
+int carry_out(const CheckBuild& check) {
+  say(stdout, check_build_text(find_capabilities(own_surroundings().variable), check.verbose));
+  return 0;
+}
+
+int carry_out(const ShowHosts& show) {
+  say_notes(show.notes);
+  std::string text = show.format ? print_hosts(show.hosts, *show.format) : hosts_json(show.hosts);
+  if (!text.ends_with('\n')) text += '\n';
+  say(stdout, text);
+  return 0;
+}
+
+int show_preview(const RunJob& run) {
+  const Preview found = preview(run.spec);
+  say(stdout, run.json ? dry_run_json(run.spec, found) : dry_run_text(run.spec, found));
+  return found.exit_code();
+}
+
 int carry_out(RunJob run) {
   if (run.verbose) log_from(LogLevel::info);
+  say_notes(run.notes);
   std::error_code error;
   run.spec.self = std::filesystem::read_symlink("/proc/self/exe", error).string();
   run.spec.cwd = std::filesystem::current_path(error).string();
-  run.spec.env = own_environment();
+  run.spec.environment.inherited = own_environment();
+  if (run.dry_run) return show_preview(run);
   const auto outcome =
       run_job(run.spec, [](const News& news) { log(LogLevel::info, message_for(news)); });
   if (!outcome) {
@@ -65,12 +94,20 @@ int carry_out(RunJob run) {
     return exit_code(outcome.error());
   }
   say(stderr, message_for(*outcome));
-  return exit_code(*outcome);
+  return exit_code(*outcome, run.spec.exit_code_policy);
+}
+
+// For the shells: the words up to the cursor follow.
+int show_completion(std::vector<std::string> words) {
+  words.erase(words.begin());
+  say(stdout, print_completion(complete(words, own_surroundings())));
+  return 0;
 }
 
 int main_with(const std::vector<std::string>& arguments) {
   if (arguments.size() == 1 && arguments.front() == "--guard") return run_guard();
-  auto request = parse_command_line(arguments);
+  if (!arguments.empty() && arguments.front() == "--complete") return show_completion(arguments);
+  auto request = parse_command_line(arguments, own_surroundings());
   if (!request) {
     say(stderr, usage_text() + message_for(request.error()));
     return kExitUsage;

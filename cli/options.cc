@@ -3,118 +3,194 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <array>
-#include <optional>
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+#include "base/assert.h"
+#include "base/text.h"
 
 namespace kolo {
 
 namespace {
 
-constexpr auto kOptions = std::to_array<Option>({
-    {"--help", "-h", "", "show this text and end"},
-    {"--version", "-v", "", "show the version and end"},
-    {"--num-proc", "-np", "N", "how many workers to start"},
-    {"--hosts", "-H", "HOST:SLOTS,...",
-     "where to start them, and how many on each host at the most "
-     "(default: localhost, with N slots)"},
-    {"--grace", "", "SECONDS",
-     "how long workers may take to end after SIGTERM, before SIGKILL "
-     "(default: 5)"},
-    {"--verbose", "", "", "say what is going on"},
-});
-
-// "-np/--num-proc", as argparse names an option in its messages.
-std::string both_names(const Option& option) {
-  return option.brief.empty() ? std::string(option.name)
-                              : fmt::format("{}/{}", option.brief, option.name);
+bool is_blank(char c) {
+  return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
-// `word` is the name and what comes with it, as argparse quotes it.
-Result<const Option*> find(std::string_view name, std::string_view word) {
-  for (const Option& option : kOptions)
-    if (option.name == name || option.brief == name) return &option;
-  std::vector<std::string_view> matches;
-  const Option* match = nullptr;
-  for (const Option& option : kOptions)
-    if (name.starts_with("--") && name.size() > 2 && option.name.starts_with(name)) {
-      matches.push_back(option.name);
-      match = &option;
+std::string_view stripped(std::string_view text) {
+  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
+  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
+  return text;
+}
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+// Without the underscores that Python allows between digits; none: one stands elsewhere.
+std::optional<std::string> without_underscores(std::string_view text) {
+  std::string out;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '_')
+      out += text[i];
+    else if (i == 0 || i + 1 == text.size() || !is_digit(text[i - 1]) || !is_digit(text[i + 1]))
+      return std::nullopt;
+  }
+  return out;
+}
+
+// What from_chars can read of it: digits of Python's without blanks, underscores and a plus.
+std::optional<std::string> bare_number(std::string_view text) {
+  text = stripped(text);
+  if (text.starts_with('+') && !text.starts_with("+-")) text.remove_prefix(1);
+  return without_underscores(text);
+}
+
+std::string limits_text(const Limits& limits) {
+  if (limits.most >= 1e18) return fmt::format("at least {}", limits.least);
+  return fmt::format("from {} to {}", limits.least, limits.most);
+}
+
+std::string argument(const Option& option, std::string_view what) {
+  return fmt::format("argument {}: {}", option.names, what);
+}
+
+std::optional<std::string> out_of_limits(const Option& option, double number,
+                                         const std::string& text) {
+  if (number >= option.limits.least && number <= option.limits.most) return std::nullopt;
+  return argument(option, fmt::format("must be {}, not {}", limits_text(option.limits), text));
+}
+
+std::optional<std::string> complaint_about(const Option& option, const std::string& value) {
+  switch (option.kind) {
+    case Kind::integer: {
+      const auto number = python_int(value);
+      if (!number) return argument(option, "invalid int value: " + python_repr(value));
+      return out_of_limits(option, static_cast<double>(*number), value);
     }
-  if (matches.size() == 1) return match;
-  if (matches.size() > 1)
-    return Error(Errc::invalid_input, fmt::format("ambiguous option: {} could match {}", word,
-                                                  fmt::join(matches, ", ")));
-  return Error(Errc::invalid_input, fmt::format("unrecognized arguments: {}", word));
-}
-
-bool is_option(std::string_view word) {
-  return word.size() > 1 && word.starts_with('-');
+    case Kind::number: {
+      const auto number = python_float(value);
+      if (!number) return argument(option, "invalid float value: " + python_repr(value));
+      return out_of_limits(option, *number, value);
+    }
+    case Kind::choice: {
+      const auto choices = choices_of(option);
+      if (std::find(choices.begin(), choices.end(), value) != choices.end()) return std::nullopt;
+      return argument(option, fmt::format("invalid choice: {} (choose from '{}')",
+                                          python_repr(value), fmt::join(choices, "', '")));
+    }
+    default:
+      return std::nullopt;
+  }
 }
 
 }  // namespace
 
-std::span<const Option> options() {
-  return kOptions;
+std::string_view title_of(Group group) {
+  switch (group) {
+    case Group::general:
+      return "options";
+    case Group::hosts:
+      return "hosts";
+    case Group::workers:
+      return "workers";
+    case Group::output:
+      return "output";
+    case Group::checks:
+      return "checks";
+    case Group::ssh:
+      return "SSH";
+    case Group::elastic:
+      return "elastic training";
+    case Group::tuning:
+      return "tuneable parameters";
+    case Group::autotune:
+      return "autotuning";
+    case Group::timeline:
+      return "timeline";
+    case Group::stall:
+      return "stall check";
+    case Group::library:
+      return "libraries";
+    case Group::logging:
+      return "logging";
+    case Group::controller:
+      return "controller";
+  }
+  return {};
 }
 
-Result<Cut> cut(std::span<const std::string> arguments) {
-  Cut out;
-  while (!arguments.empty() && is_option(arguments.front())) {
-    const std::string_view word = arguments.front();
-    arguments = arguments.subspan(1);
-    const auto equals = word.find('=');
-    const auto option = find(word.substr(0, equals), word);
-    if (!option) return option.error();
-
-    std::optional<std::string> value;
-    if (equals != word.npos) value = word.substr(equals + 1);
-    const bool takes_value = !(*option)->value.empty();
-    if (!takes_value && value)
-      return Error(Errc::invalid_input, fmt::format("argument {}: ignored explicit argument '{}'",
-                                                    both_names(**option), *value));
-    if (takes_value && !value && !arguments.empty() && !is_option(arguments.front())) {
-      value = arguments.front();
-      arguments = arguments.subspan(1);
-    }
-    // None of them means anything when it is empty, as from a variable that was not set.
-    if (takes_value && (!value || value->empty()))
-      return Error(Errc::invalid_input,
-                   fmt::format("argument {}: expected one argument", both_names(**option)));
-    out.options.push_back(value ? fmt::format("{}={}", (*option)->name, *value)
-                                : std::string((*option)->name));
-  }
-  out.command.assign(arguments.begin(), arguments.end());
-  return out;
+std::string_view Option::name() const {
+  for (const auto each : names_of(*this))
+    if (each.starts_with("--")) return each;
+  KOLO_ASSERT(false);
+  return {};
 }
 
-std::string usage_text() {
-  std::string text = "usage: horovodrun";
-  for (const Option& option : kOptions) {
-    const auto name = option.brief.empty() ? option.name : option.brief;
-    text += fmt::format(" [{}{}{}]", name, option.value.empty() ? "" : " ", option.value);
-  }
-  return text + " command ...\n";
+std::vector<std::string_view> names_of(const Option& option) {
+  return split(option.names, '/');
 }
 
-std::string help_text() {
-  std::string text = usage_text() +
-                     "\nStarts N workers of a command on one or more hosts, watches them and ends "
-                     "them together.\n\noptions:\n";
-  for (const Option& option : kOptions) {
-    std::string names = option.brief.empty() ? "" : std::string(option.brief) + ", ";
-    names += option.name;
-    if (!option.value.empty()) names += fmt::format(" {}", option.value);
-    text += fmt::format("  {:<34} {}\n", names, option.help);
+std::vector<std::string_view> choices_of(const Option& option) {
+  return option.choices.empty() ? std::vector<std::string_view>{} : split(option.choices, '|');
+}
+
+const Option* find_option(std::string_view name) {
+  for (const Option& option : options())
+    for (const auto each : names_of(option))
+      if (each == name) return &option;
+  return nullptr;
+}
+
+const Option& option(std::string_view name) {
+  const Option* found = find_option(name);
+  KOLO_ASSERT(found && found->name() == name);
+  return *found;
+}
+
+std::optional<std::string> complaint_about(const Option& option,
+                                           std::span<const std::string> values) {
+  for (const std::string& value : values)
+    if (auto complaint = complaint_about(option, value)) return complaint;
+  return std::nullopt;
+}
+
+std::string python_repr(std::string_view text) {
+  const bool has_single = text.find('\'') != text.npos, has_double = text.find('"') != text.npos;
+  const char quote = has_single && !has_double ? '"' : '\'';
+  std::string out(1, quote);
+  for (const char c : text) {
+    if (c == quote || c == '\\')
+      (out += '\\') += c;
+    else if (c == '\n')
+      out += "\\n";
+    else if (c == '\r')
+      out += "\\r";
+    else if (c == '\t')
+      out += "\\t";
+    else if (static_cast<unsigned char>(c) < ' ' || c == 0x7f)
+      out += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    else
+      out += c;
   }
-  text +=
-      "\nexit status:\n"
-      "  0 if all workers ended with 0; else that of the first one that failed (128+n for signal "
-      "n).\n"
-      "  2 bad usage, 121 a host was lost, 124 a host did not answer, 126 or 127 the command\n"
-      "  cannot be run, 130 and 143 ended by SIGINT and SIGTERM.\n"
-      "\nexample:\n"
-      "  horovodrun -np 4 -H localhost:4 python train.py\n";
-  return text;
+  return out + quote;
+}
+
+std::optional<std::int64_t> python_int(std::string_view text) {
+  const auto bare = bare_number(text);
+  return bare ? parse_int(*bare) : std::nullopt;
+}
+
+std::optional<double> python_float(std::string_view text) {
+  const auto bare = bare_number(text);
+  if (!bare) return std::nullopt;
+  double value = 0;
+  const char* end_of_text = bare->data() + bare->size();
+  const auto [end, error] = std::from_chars(bare->data(), end_of_text, value);
+  if (end != end_of_text || error == std::errc::invalid_argument) return std::nullopt;
+  if (error == std::errc::result_out_of_range) return HUGE_VAL;
+  return value;
 }
 
 }  // namespace kolo

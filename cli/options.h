@@ -1,38 +1,111 @@
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
-
 namespace kolo {
 
-// One option of the command line.  The table of them is what the parser, --help, the man page and
-// the completions are made from.
+// What the value of an option is.  The completions offer what fits.
+enum class Kind {
+  nothing,
+  integer,
+  number,
+  text,
+  choice,
+  file,
+  folder,
+  program,
+  hosts,
+  interfaces
+};
+
+// The headings under which --help and the man page list the options.
+enum class Group {
+  general,
+  hosts,
+  workers,
+  output,
+  checks,
+  ssh,
+  elastic,
+  tuning,
+  autotune,
+  timeline,
+  stall,
+  library,
+  logging,
+  controller,
+};
+constexpr Group last_of(Group) {
+  return Group::controller;
+}
+std::string_view title_of(Group);
+
+// How far an option is carried out.
+enum class State {
+  works,
+  reaches_workers,  // its variable does, and nothing of ours reads it yet
+  later,            // it is checked, and has no effect yet
+};
+
+struct Limits {
+  double least = -1e18, most = 1e18;
+  constexpr bool operator==(const Limits&) const = default;
+};
+
+// One option of the command line.  The table of them is what the parser, --help, the man page, the
+// completions and the configuration file are made from.
 struct Option {
-  std::string_view name;   // "--num-proc"
-  std::string_view brief;  // "-np"; may be empty
+  std::string_view names;  // as argparse lists them: "-np/--num-proc"
   std::string_view value;  // what its value is called; empty: it takes none
+  Kind kind = Kind::nothing;
+  Group group = Group::general;
   std::string_view help;
+  State state = State::works;
+  bool hidden = false;      // still understood, no longer advertised
+  bool repeatable = false;  // every mention counts, not only the last
+  bool ours = false;        // Horovod has no such option
+  int arity = 1;            // how many values, if it takes any
+  Limits limits{};
+  std::string_view choices;    // "a|b|c"
+  std::string_view exclusive;  // only one of those with the same word may be given
+  std::string_view variable;   // what the workers find it in
+  std::string_view sets;       // to what a flag sets the variable
+  std::int64_t scale = 1;      // the variable's unit in the option's
+  std::string_view needs;      // the variable is set only along with this option
+  std::string_view key;        // in the configuration file: "params.cycle_time_ms"
+  bool key_means = true;       // a flag is given by the key being this
+  std::string_view fallback;   // the launcher's own variable that says it when no one else does
+
+  // The first of its long names, by which it is known once it has been understood.
+  std::string_view name() const;
+  bool takes_value() const { return kind != Kind::nothing; }
 };
 
 std::span<const Option> options();
 
-// The command line cut as argparse cuts it: our options, each by its full name and with its value
-// as "--name=value", and from the first word that is none on the user's command.
-struct Cut {
-  std::vector<std::string> options;
-  std::vector<std::string> command;
-  bool operator==(const Cut&) const = default;
-};
+// By one of its whole names; null: there is none.
+const Option* find_option(std::string_view name);
 
-// Pure.  Long options may be abbreviated as far as they stay unambiguous; errors have argparse's
-// words, which scripts may look for.
-Result<Cut> cut(std::span<const std::string> arguments);
+// By the name that Option::name() gives; there must be one.
+const Option& option(std::string_view name);
 
-std::string usage_text();
-std::string help_text();
+std::vector<std::string_view> names_of(const Option&);
+std::vector<std::string_view> choices_of(const Option&);
+
+// Whether the values can be what the option takes; if not, argparse's words, or like words where it
+// has none: "argument -np/--num-proc: invalid int value: 'x'".
+std::optional<std::string> complaint_about(const Option&, std::span<const std::string> values);
+
+// As Python would show it in a message.
+std::string python_repr(std::string_view);
+
+// As Python's int() and float() read them, blanks and underscores included.
+std::optional<std::int64_t> python_int(std::string_view);
+std::optional<double> python_float(std::string_view);
 
 }  // namespace kolo

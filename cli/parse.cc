@@ -1,98 +1,105 @@
 #include "cli/parse.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
+#include <numeric>
 
-#include "base/text.h"
-#include "cli/options.h"
+#include "cli/arguments.h"
+#include "cli/config_file.h"
+#include "cli/host_options.h"
+#include "cli/job_options.h"
+#include "cli/subcommands.h"
+#include "cli/values.h"
 
 namespace kolo {
 
 namespace {
 
-struct Raw {
-  bool help = false, version = false, verbose = false;
-  std::string np, hosts, grace;  // empty: not given
-};
-
-// CLI11 gets canonical names only: it refuses `-np` and knows no abbreviations.
-Result<Raw> read_options(std::vector<std::string> canonical) try {
-  Raw raw;
-  CLI::App app;
-  app.set_help_flag();
-  app.add_flag("--help", raw.help);
-  app.add_flag("--version", raw.version);
-  app.add_flag("--verbose", raw.verbose);
-  const auto last = CLI::MultiOptionPolicy::TakeLast;
-  app.add_option("--num-proc", raw.np)->multi_option_policy(last);
-  app.add_option("--hosts", raw.hosts)->multi_option_policy(last);
-  app.add_option("--grace", raw.grace)->multi_option_policy(last);
-  std::reverse(canonical.begin(), canonical.end());  // as CLI11 wants them
-  app.parse(canonical);
-  return raw;
-} catch (const CLI::Error& e) {
-  return Error(Errc::invalid_input, e.what());
-}
-
-Error bad(std::string text) {
+Error refuse(std::string text) {
   return Error(Errc::invalid_input, std::move(text));
 }
 
-Result<int> parse_np(const std::string& text) {
-  if (text.empty()) return bad("the following arguments are required: -np/--num-proc");
-  const auto np = parse_int(text);
-  if (!np) return bad(fmt::format("argument -np/--num-proc: invalid int value: '{}'", text));
-  if (*np < 1 || *np > kSlotsLimit)
-    return bad(
-        fmt::format("argument -np/--num-proc: must be from 1 to {}, not {}", kSlotsLimit, *np));
-  return static_cast<int>(*np);
+// The file's options below those of the command line.
+Result<std::vector<Given>> with_config(std::vector<Given> given, const Surroundings& around,
+                                       std::vector<std::string>& notes) {
+  const auto named = std::find_if(given.rbegin(), given.rend(), [](const Given& g) {
+    return g.option->name() == "--config-file";
+  });
+  if (named == given.rend()) return given;
+  const std::string path = named->values.front();
+  const auto content = around.read_file(path);
+  if (!content) return content.error();
+  auto file = read_config({path, *content, true});
+  if (!file) return file.error();
+  notes.insert(notes.end(), file->notes.begin(), file->notes.end());
+  return merged(file->options, given);
 }
 
-Result<Duration> parse_grace(const std::string& text) {
-  constexpr double kLongest = 24 * 3600;
-  double seconds = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-  if (error != std::errc() || end != text.data() + text.size() || !(seconds >= 0))
-    return bad(fmt::format("argument --grace: invalid number of seconds: '{}'", text));
-  if (seconds > kLongest)
-    return bad(fmt::format("argument --grace: {} s is longer than a day", text));
-  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(seconds));
+int slots_of(const std::vector<HostSpec>& hosts) {
+  return std::accumulate(hosts.begin(), hosts.end(), 0,
+                         [](int n, const HostSpec& host) { return n + host.slots; });
 }
 
-Result<JobSpec> to_spec(const Raw& raw, std::vector<std::string> command) {
-  JobSpec spec;
-  const auto np = parse_np(raw.np);
-  if (!np) return np.error();
-  spec.np = *np;
-  auto hosts =
-      raw.hosts.empty() ? std::vector<HostSpec>{{"localhost", *np}} : parse_hosts(raw.hosts);
-  if (!hosts) return std::move(hosts.error()).during("argument -H/--hosts");
-  spec.hosts = std::move(*hosts);
-  if (!raw.grace.empty()) {
-    const auto grace = parse_grace(raw.grace);
-    if (!grace) return grace.error();
-    spec.grace = *grace;
-  }
-  if (command.empty()) return bad("no command to run was given");
-  spec.command = std::move(command);
-  return spec;
+// How many workers, and where.  Where a scheduler has given hosts, their number may go without
+// saying.
+Result<Unit> apply_size(const Values& values, const std::optional<Allocation>& allocation,
+                        const Surroundings& around, RunJob& run) {
+  auto chosen = choose_hosts(values, allocation, around);
+  if (!chosen) return chosen.error();
+  run.notes.insert(run.notes.end(), chosen->notes.begin(), chosen->notes.end());
+  const auto np = values.integer("--num-proc");
+  run.spec.hosts = std::move(chosen->hosts);
+  if (run.spec.hosts.empty()) run.spec.hosts = {{.name = "localhost", .slots = np.value_or(1)}};
+  run.spec.np = np.value_or(slots_of(run.spec.hosts));
+  return Unit{};
+}
+
+Result<Request> job_of(const Values& values, const std::optional<Allocation>& allocation,
+                       const Surroundings& around, RunJob run) {
+  if (auto applied = apply_size(values, allocation, around, run); !applied) return applied.error();
+  if (auto applied = apply_options(values, around.variable, run); !applied) return applied.error();
+  run.verbose = values.has("--verbose");
+  run.dry_run = values.has("--dry-run");
+  run.json = values.has("--json");
+  if (run.json && !run.dry_run) return refuse("argument --json: goes with --dry-run");
+  if (run.spec.command.empty()) return refuse("no command to run was given");
+  return Request(std::move(run));
 }
 
 }  // namespace
 
-Result<Request> parse_command_line(const std::vector<std::string>& arguments) {
-  auto parts = cut(arguments);
-  if (!parts) return parts.error();
-  const auto raw = read_options(std::move(parts->options));
-  if (!raw) return raw.error();
-  if (raw->help) return Request(ShowHelp{});
-  if (raw->version) return Request(ShowVersion{});
-  auto spec = to_spec(*raw, std::move(parts->command));
-  if (!spec) return spec.error();
-  return Request(RunJob{std::move(*spec), raw->verbose});
+Result<Request> parse_command_line(const std::vector<std::string>& words,
+                                   const Surroundings& around) {
+  if (auto subcommand = parse_subcommand(words, around)) return *subcommand;
+
+  auto arguments = read_arguments(words);
+  if (!arguments) return arguments.error();
+  if (!arguments->options.empty()) {
+    const auto last = arguments->options.back().option->name();
+    if (last == "--help") return Request(ShowHelp{});
+    if (last == "--version") return Request(ShowVersion{});
+  }
+  RunJob run;
+  run.spec.command = std::move(arguments->command);
+  const auto given = with_config(std::move(arguments->options), around, run.notes);
+  if (!given) return given.error();
+  const auto values = gather(*given);
+  if (!values) return values.error();
+
+  const bool check_build = values->has("--check-build");
+  Result<std::optional<Allocation>> allocation = std::optional<Allocation>();
+  if (!check_build && !names_hosts(*values)) allocation = ask_scheduler(around);
+  if (!allocation) return allocation.error();
+  // Under LSF Horovod has never asked for it.
+  const bool np_known = values->has("--num-proc") || *allocation || around.variable("LSB_JOBID");
+  if (!check_build && !np_known)
+    return refuse("the following arguments are required: -np/--num-proc");
+  if (!arguments->unknown.empty())
+    return refuse(fmt::format("unrecognized arguments: {}", fmt::join(arguments->unknown, " ")));
+  if (check_build) return Request(CheckBuild{values->has("--verbose")});
+  return job_of(*values, *allocation, around, std::move(run));
 }
 
 }  // namespace kolo

@@ -1,24 +1,46 @@
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "base/result.h"
+#include "launcher/hosts/allocation.h"
 #include "launcher/job/job.h"
 
 namespace kolo {
 
+// What a command line may refer to.
+struct Surroundings {
+  ReadVariable variable;
+  ReadFile read_file;
+  ReadFile run_script;  // what a program prints
+  std::function<int(const HostSpec&)> count_slots;
+};
+
 struct ShowHelp {};
 struct ShowVersion {};
+struct CheckBuild {
+  bool verbose = false;
+};
 struct RunJob {
   JobSpec spec;
   bool verbose = false;
+  bool dry_run = false, json = false;
+  std::vector<std::string> notes;  // for the user, a line each
 };
-using Request = std::variant<ShowHelp, ShowVersion, RunJob>;
+struct ShowHosts {
+  std::vector<HostSpec> hosts;
+  std::optional<HostFormat> format;  // none: JSON
+  std::vector<std::string> notes;
+};
+using Request = std::variant<ShowHelp, ShowVersion, CheckBuild, RunJob, ShowHosts>;
 
 // Turns the arguments (without the program's name) into what the user asked for.  Fills in of the
-// spec what can be said on the command line.
-Result<Request> parse_command_line(const std::vector<std::string>& arguments);
+// spec what can be said on the command line.  Whatever is wrong is said here, before anything
+// starts.
+Result<Request> parse_command_line(const std::vector<std::string>& arguments, const Surroundings&);
 
 }  // namespace kolo

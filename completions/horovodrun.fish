@@ -1,11 +1,67 @@
 # fish completion for horovodrun(1)
+#
+# horovodrun itself knows what may follow (horovodrun --complete); here it is handed to fish.
 
-complete -c horovodrun -s h -l help -d 'show a summary and end'
-complete -c horovodrun -s v -l version -d 'show the version and end'
-complete -c horovodrun -o np -l num-proc -x -d 'how many workers to start'
-complete -c horovodrun -s H -l hosts -x -a 'localhost: 127.0.0.1:' -d 'where to start them, and how many on each host at the most'
-complete -c horovodrun -l grace -x -d 'how long workers may take to end after SIGTERM, before SIGKILL'
-complete -c horovodrun -l verbose -d 'say what is going on'
+function __horovodrun_complete
+    set -l words (commandline -opc)
+    # Before the program there may be variables, or words such as "time".
+    for i in (seq (count $words))
+        if string match -qr '(^|/)horovodrun$' -- $words[$i]
+            set words $words[$i..-1]
+            break
+        end
+    end
+    set -l raw (commandline -ct)
+    set -l typed (__horovodrun_without_quotes $raw)
+    set -l program horovodrun
+    if string match -q '*/*' -- $words[1]
+        set program (string replace -r '^~/' "$HOME/" -- $words[1])
+    end
+    command -q -- $program; or return
 
-# From the first word on that is no option, the line is the user's command.
-complete -c horovodrun -x -a '(__fish_complete_subcommand -- -np --num-proc -H --hosts --grace)'
+    set -l answer (command $program --complete $words[2..-1] "$typed" 2>/dev/null)
+    set -q answer[1]; or return
+    set -l first (string split -m 3 ' ' -- $answer[1])
+    set -l prefix $first[4]
+    set -l rest (string sub -s (math (string length -- "$prefix") + 1) -- "$raw")
+    set -q answer[2]; and printf '%s\n' $answer[2..-1]
+    switch "$first[1]"
+        case files
+            __horovodrun_paths "$rest" | __horovodrun_after "$prefix"
+        case folders
+            __horovodrun_paths "$rest" | string match '*/' | __horovodrun_after "$prefix"
+        case programs
+            __horovodrun_programs "$rest" | __horovodrun_after "$prefix"
+        case command
+            set -l command (string escape -- $words[(math $first[2] + 2)..-1])
+            complete -C "$command $raw"
+    end
+end
+
+# A quote may still be open.
+function __horovodrun_without_quotes -a word
+    string unescape -- "$word"; or string unescape -- "$word\""; or string unescape -- "$word'"
+end
+
+# As fish completes them for a command of which it knows nothing.
+function __horovodrun_paths -a typed
+    complete -C "__fish_command_without_completions $typed"
+end
+
+# Without what only fish can run, and with the folders that a program may be in.
+function __horovodrun_programs -a typed
+    complete -C "$typed" | while read -l line
+        set -l name (string split -m 1 \t -- $line)[1]
+        if string match -q '*/' -- $name; or command -q -- $name
+            echo $line
+        end
+    end
+end
+
+function __horovodrun_after -a prefix
+    while read -l line
+        echo -- "$prefix$line"
+    end
+end
+
+complete -c horovodrun -f -a '(__horovodrun_complete)'

@@ -181,7 +181,10 @@ void Agent::on_launcher_gone() {
 
 void Agent::on_output(std::uint32_t worker, Stream stream, ByteView bytes) {
   if (launcher_gone_) return;
-  const auto seq = channel_.send(Up(Output{worker, stream, Bytes(bytes.begin(), bytes.end())}));
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  const auto microseconds = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+  const auto seq =
+      channel_.send(Up(Output{worker, stream, microseconds, Bytes(bytes.begin(), bytes.end())}));
   unacknowledged_.push_back({seq, bytes.size()});
   unacknowledged_bytes_ += bytes.size();
   if (unacknowledged_bytes_ >= kOutputWindow)

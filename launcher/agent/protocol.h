@@ -97,8 +97,9 @@ struct Output {
   static constexpr std::uint16_t kKind = 68;
   std::uint32_t worker = 0;
   Stream stream = Stream::out;
+  std::int64_t time = 0;  // when it was read from the worker, in microseconds since 1970
   Bytes bytes;
-  KOLO_FIELDS(worker, stream, bytes)
+  KOLO_FIELDS(worker, stream, time, bytes)
   bool operator==(const Output&) const = default;
 };
 

@@ -3,9 +3,12 @@
 #include <netinet/in.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
+#include <filesystem>
 #include <memory>
 
+#include "base/text.h"
 #include "launcher/hosts/hosts.h"
 
 namespace kolo {
@@ -23,7 +26,51 @@ std::string numeric(const sockaddr* address) {
   return text.data();
 }
 
+// An IPv6 address as the system prints it; any other name as it is.
+std::string canonical(std::string_view host) {
+  in6_addr address;
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (::inet_pton(AF_INET6, std::string(host).c_str(), &address) != 1) return std::string(host);
+  return ::inet_ntop(AF_INET6, &address, text.data(), text.size());
+}
+
+bool is_loopback(const std::string& host) {
+  in_addr address;
+  return host == "::1" ||
+         (host.starts_with("127.") && ::inet_pton(AF_INET, host.c_str(), &address) == 1);
+}
+
+int gpus_listed(const std::string& root) {
+  std::error_code error;
+  std::filesystem::directory_iterator i(root + "/proc/driver/nvidia/gpus", error), end;
+  int n = 0;
+  for (; !error && i != end; i.increment(error)) ++n;
+  return n;
+}
+
+// As CUDA reads it: the first device that does not exist ends the list.
+int devices_in(std::string_view mask, int gpus) {
+  const auto exists = [&](std::string_view device) {
+    const auto number = parse_int(device);
+    return number ? *number >= 0 && *number < gpus
+                  : device.starts_with("GPU-") || device.starts_with("MIG-");
+  };
+  const auto devices = split(mask, ',');
+  const auto end = std::find_if_not(devices.begin(), devices.end(), exists);
+  return static_cast<int>(end - devices.begin());
+}
+
 }  // namespace
+
+int gpus_of_this_machine(std::optional<std::string_view> mask, const std::string& root) {
+  const int gpus = gpus_listed(root);
+  return mask ? std::min(gpus, devices_in(*mask, gpus)) : gpus;
+}
+
+bool is_this_machine(std::string_view host, const std::set<std::string>& names) {
+  const std::string name = canonical(host);
+  return name == "localhost" || is_loopback(name) || names.contains(name);
+}
 
 std::set<std::string> names_of_this_machine() {
   std::set<std::string> names;

@@ -18,20 +18,17 @@ std::uint32_t milliseconds(Duration d) {
 
 }  // namespace
 
-Driver::Driver(Loop& loop, std::unique_ptr<Signals> signals, StoreServer& store, Printer& printer,
+Driver::Driver(Loop& loop, std::unique_ptr<Signals> signals, StoreServer& store, OutputDesk& desk,
                Setting setting, Plan plan, Policy policy, Tell tell)
     : loop_(loop),
       store_(store),
-      printer_(printer),
+      desk_(desk),
       setting_(std::move(setting)),
       plan_(std::move(plan)),
       policy_(policy),
       tell_(std::move(tell)),
       supervisor_(plan_, policy_, loop.now()),
       signals_(std::move(signals)) {
-  for (const Slot& slot : plan_.slots)
-    taggers_.push_back(
-        {LineTagger(tag_of(slot.rank, Stream::out)), LineTagger(tag_of(slot.rank, Stream::err))});
   signal_watch_ = loop_.watch(signals_->fd(), Ready::read, [this] {
     if (const auto signo = signals_->next()) hear(heard::Interrupted{*signo});
   });
@@ -59,7 +56,7 @@ Outcome Driver::run() {
   renew_leases();
   loop_.run();
   // Those who were lost with their host have left words too.
-  for (const Slot& slot : plan_.slots) flush_output_of(slot.rank);
+  for (const Slot& slot : plan_.slots) desk_.finish(slot.rank);
   return supervisor_.outcome();
 }
 
@@ -111,7 +108,7 @@ void Driver::on_host(const std::string& host, const agent::Failed& failed) {
 void Driver::on_host(const std::string& host, const agent::Exited& exited) {
   if (!runs_on(exited.worker, host)) return;
   const int rank = static_cast<int>(exited.worker);
-  flush_output_of(rank);
+  desk_.finish(rank);
   tell(news::WorkerEnded{rank, host, exited.status});
   hear(heard::Exited{rank, exited.status});
 }
@@ -128,24 +125,17 @@ bool Driver::runs_on(std::uint32_t worker, const std::string& host) const {
 // In line with the workers' output, and from that thread: a terminal that stands still must not
 // hold up the loop, which renews the leases.
 void Driver::tell(const News& news) {
-  printer_.print(Stream::err, {}, [tell = tell_, news] { tell(news); });
+  desk_.afterwards([tell = tell_, news] { tell(news); });
 }
 
 // Acknowledged when it is written, so that a slow terminal slows the workers that write and is
-// not piled up here.  The printer may be at it when this driver is gone; the loop still is there.
+// not piled up here.  The desk may be at it when this driver is gone; the loop still is there.
 void Driver::on_output(const std::string& host, const agent::Output& output, std::uint64_t seq) {
   if (!runs_on(output.worker, host)) return;
-  Taggers& taggers = taggers_[output.worker];
-  LineTagger& tagger = output.stream == Stream::out ? taggers.out : taggers.err;
   const auto acknowledge = [this, host, seq] { sessions_.at(host)->send(agent::Ack{seq}); };
-  printer_.print(output.stream, tagger.feed(text_of(output.bytes)),
-                 [&loop = loop_, acknowledge] { loop.post(acknowledge); });
-}
-
-void Driver::flush_output_of(int rank) {
-  const auto nobody_waits = [] {};
-  printer_.print(Stream::out, taggers_[rank].out.finish(), nobody_waits);
-  printer_.print(Stream::err, taggers_[rank].err.finish(), nobody_waits);
+  desk_.put(static_cast<int>(output.worker), output.stream, text_of(output.bytes),
+            WallTime(std::chrono::microseconds(output.time)),
+            [&loop = loop_, acknowledge] { loop.post(acknowledge); });
 }
 
 void Driver::carry_out(const order::Start& start) {

@@ -8,8 +8,7 @@
 #include "base/loop.h"
 #include "launcher/job/job.h"
 #include "launcher/job/signals.h"
-#include "launcher/output/line_tagger.h"
-#include "launcher/output/printer.h"
+#include "launcher/output/desk.h"
 #include "launcher/plan/plan.h"
 #include "launcher/plan/recipe.h"
 #include "launcher/session/session.h"
@@ -24,7 +23,7 @@ namespace kolo {
 // Belongs to the loop; owned by run_job for the length of one job.
 class Driver {
  public:
-  Driver(Loop&, std::unique_ptr<Signals>, StoreServer&, Printer&, Setting, Plan, Policy, Tell);
+  Driver(Loop&, std::unique_ptr<Signals>, StoreServer&, OutputDesk&, Setting, Plan, Policy, Tell);
 
   Result<Unit> open_sessions(const std::string& self);
   Outcome run();
@@ -48,14 +47,13 @@ class Driver {
 
   void set_alarm();
   void renew_leases();
-  void flush_output_of(int rank);
   void tell(const News&);
   bool runs_on(std::uint32_t worker, const std::string& host) const;
   Session& session_of(int rank) { return *sessions_.at(plan_.slots[rank].host); }
 
   Loop& loop_;
   StoreServer& store_;
-  Printer& printer_;
+  OutputDesk& desk_;
   const Setting setting_;
   const Plan plan_;
   const Policy policy_;
@@ -63,10 +61,6 @@ class Driver {
   Supervisor supervisor_;
 
   std::map<std::string, std::unique_ptr<Session>> sessions_;  // by host
-  struct Taggers {
-    LineTagger out, err;
-  };
-  std::vector<Taggers> taggers_;  // by rank
 
   // Given back with this driver: when no process is left to be ended, a signal may end us, who
   // may be waiting for a reader of the last output.

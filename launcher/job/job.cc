@@ -23,6 +23,12 @@ Result<Unit> check_reach(const std::vector<HostSpec>& hosts) {
   return Unit{};
 }
 
+std::vector<Speaker> speakers_of(const Plan& plan) {
+  std::vector<Speaker> speakers;
+  for (const Slot& slot : plan.slots) speakers.push_back({slot.rank, slot.local_rank, slot.host});
+  return speakers;
+}
+
 }  // namespace
 
 Result<Outcome> run_job(const JobSpec& spec, const Tell& tell) {
@@ -38,12 +44,13 @@ Result<Outcome> run_job(const JobSpec& spec, const Tell& tell) {
   if (!store) return std::move(store.error()).during("starting the job's store");
   tell(news::StoreListens{(*store)->address().text()});
   // From here workers may meet.
-
-  Printer printer;
-  const Setting setting{spec.command, spec.env, spec.cwd, (*store)->address(), key};
+  auto desk = OutputDesk::open(spec.output, speakers_of(*plan));
+  if (!desk) return desk.error();
+  const Setting setting{spec.command, spec.environment, spec.cwd, (*store)->address(), key};
   Policy policy;
   policy.grace = spec.grace;
-  Driver driver(loop, std::move(signals), **store, printer, setting, *plan, policy, tell);
+  policy.start_timeout = spec.start_timeout;
+  Driver driver(loop, std::move(signals), **store, **desk, setting, *plan, policy, tell);
   if (auto opened = driver.open_sessions(spec.self); !opened) return opened.error();
   // From here processes run, and run() returns when none does any more.
   return driver.run();

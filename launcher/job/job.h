@@ -7,19 +7,49 @@
 
 #include "base/result.h"
 #include "launcher/hosts/hosts.h"
+#include "launcher/output/tag.h"
+#include "launcher/plan/recipe.h"
 #include "launcher/supervise/outcome.h"
 
 namespace kolo {
 
+enum class GpuPinning { indexed, exclusive, none };
+enum class BindTo { core, numa, none };
+
+struct PortRange {
+  int first = 0, last = 0;  // 0: any port will do
+  bool operator==(const PortRange&) const = default;
+};
+
+// Who reads what the launcher is given to read.
+struct StdinTo {
+  enum class Who { rank, all, none } who = Who::rank;
+  int rank = 0;
+  bool operator==(const StdinTo&) const = default;
+};
+
+// What workers find their peers, GPUs and cores by.
+struct Placement {
+  GpuPinning gpu_pinning = GpuPinning::indexed;
+  BindTo bind_to = BindTo::none;
+  PortRange ports;
+  bool operator==(const Placement&) const = default;
+};
+
 // All that the user asked for.
 struct JobSpec {
   int np = 1;
-  std::vector<HostSpec> hosts;
+  std::vector<HostSpec> hosts;  // with their slots
   std::vector<std::string> command;
-  std::vector<std::string> env;  // the launcher's own, "NAME=value"
+  WorkerEnvironment environment;
   std::string cwd;
   std::string self;  // this program, which is also the guard
   Duration grace = std::chrono::seconds(5);
+  Duration start_timeout = std::chrono::seconds(30);
+  ExitCodePolicy exit_code_policy = ExitCodePolicy::first;
+  OutputStyle output;
+  StdinTo stdin_to;
+  Placement placement;
 };
 
 // What happens meanwhile, for whoever wants to watch.

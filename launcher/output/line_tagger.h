@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "launcher/output/stream.h"
+#include "launcher/output/tag.h"
 
 namespace kolo {
 
@@ -16,22 +16,25 @@ class LineTagger {
  public:
   static constexpr std::size_t kLineLimit = 1 << 20;
 
-  explicit LineTagger(std::string tag) : tag_(std::move(tag)) {}
+  LineTagger(const TagFormat&, Speaker, bool in_color);
 
-  std::string feed(std::string_view bytes);
+  // `time` is when the worker wrote it.
+  std::string feed(std::string_view bytes, WallTime time);
 
   // The last words of a worker often lack a newline.
   std::string finish();
 
  private:
   void emit(std::string_view piece, std::string& to);
+  std::string tag() const;
 
-  std::string tag_;
+  TagFormat format_;
+  Speaker speaker_;
+  bool in_color_;
+  std::string fixed_tag_;  // if the time does not matter
   std::string pending_;
+  WallTime time_{};           // of the last bytes
   bool inside_line_ = false;  // its beginning has been passed on already
 };
-
-// "[3]<stdout>:", as Horovod has it.
-std::string tag_of(int rank, Stream);
 
 }  // namespace kolo

@@ -11,7 +11,7 @@ namespace kolo {
 namespace {
 
 // The descriptor is shared with whoever started us and may have been made non-blocking by them.
-void write_all_to(int fd, std::string_view text) {
+Result<Unit> write_all_to(int fd, std::string_view text) {
   while (!text.empty()) {
     const ssize_t n = ::write(fd, text.data(), text.size());
     if (n >= 0) {
@@ -20,15 +20,15 @@ void write_all_to(int fd, std::string_view text) {
       pollfd until{fd, POLLOUT, 0};
       ::poll(&until, 1, -1);
     } else if (errno != EINTR) {
-      return;
+      return Error::from_errno("writing");
     }
   }
+  return Unit{};
 }
 
 }  // namespace
 
-Printer::Printer(int out_fd, int err_fd)
-    : out_fd_(out_fd), err_fd_(err_fd), thread_([this] { work(); }) {}
+Printer::Printer() : thread_([this] { work(); }) {}
 
 Printer::~Printer() {
   {
@@ -39,10 +39,10 @@ Printer::~Printer() {
   thread_.join();
 }
 
-void Printer::print(Stream stream, std::string text, Fn written) {
+void Printer::print(int fd, std::string text, Written written) {
   {
     const std::lock_guard lock(mutex_);
-    pieces_.push_back({stream, std::move(text), std::move(written)});
+    pieces_.push_back({fd, std::move(text), std::move(written)});
   }
   changed_.notify_one();
 }
@@ -55,8 +55,7 @@ void Printer::work() {
     const Piece piece = std::move(pieces_.front());
     pieces_.pop_front();
     lock.unlock();
-    write_all_to(fd_of(piece.stream), piece.text);
-    piece.written();
+    piece.written(write_all_to(piece.fd, piece.text));
   }
 }
 

@@ -7,36 +7,34 @@
 #include <string>
 #include <thread>
 
-#include "launcher/output/stream.h"
+#include "base/result.h"
 
 namespace kolo {
 
-// Writes to the launcher's own stdout and stderr from a thread of its own, so that a terminal
-// that does not take any more holds up nothing but itself.  In the order of the calls.
+// Writes from a thread of its own, so that a terminal or a disk that does not take any more holds
+// up nothing but itself.  In the order of the calls.
 //
-// Whoever prints bounds what is under way by waiting for `written`.  If the reader is gone, the
-// rest is dropped: the job goes on, as its checkpoints matter more than its words.
+// Whoever prints bounds what is under way by waiting for `written`.  If the reader of a descriptor
+// is gone, what was meant for it is dropped: the job goes on, as its checkpoints matter more than
+// its words.
 class Printer {
  public:
-  using Fn = std::function<void()>;
+  // Called on the printer's thread, with what became of it.
+  using Written = std::function<void(const Result<Unit>&)>;
 
-  // `written` is called on the printer's thread.
-  explicit Printer(int out_fd = 1, int err_fd = 2);
+  Printer();
   ~Printer();  // after all is written
 
-  void print(Stream, std::string text, Fn written);
+  void print(int fd, std::string text, Written);
 
  private:
   struct Piece {
-    Stream stream;
+    int fd;
     std::string text;
-    Fn written;
+    Written written;
   };
 
   void work();
-  int fd_of(Stream stream) const { return stream == Stream::out ? out_fd_ : err_fd_; }
-
-  const int out_fd_, err_fd_;
 
   std::mutex mutex_;
   // Guarded by it:

@@ -3,14 +3,43 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <numeric>
+
+#include "base/assert.h"
 
 namespace kolo {
 
 namespace {
 
 bool same_place(const Slot& a, const Slot& b) {
-  return a.host == b.host && a.local_rank == b.local_rank;
+  return a.local_rank == b.local_rank && a.index == b.index && a.host == b.host;
+}
+
+long long room_on(std::span<const HostSpec> hosts) {
+  long long room = 0;
+  for (const HostSpec& host : hosts) {
+    KOLO_ASSERT(host.slots > 0);
+    KOLO_ASSERT(host.chosen.empty() || std::ssize(host.chosen) == host.slots);
+    room += host.slots;
+  }
+  return room;
+}
+
+// Scripts look for the first sentence, which is Horovod's.
+Error too_few_slots(int np, long long room) {
+  return {Errc::invalid_input,
+          fmt::format("Requested more processes ({}) than there are available slots ({}). Ask for "
+                      "fewer with -np, or name more hosts or slots with -H or --hostfile.",
+                      np, room)};
+}
+
+// The first of a host's slots, as many as are taken.
+void fill(const HostSpec& host, int taken, std::vector<Slot>& slots) {
+  for (int local = 0; local < taken; ++local)
+    slots.push_back({.host = host.name,
+                     .rank = static_cast<int>(slots.size()),
+                     .local_rank = local,
+                     .local_size = taken,
+                     .index = host.chosen.empty() ? local : host.chosen[local]});
 }
 
 }  // namespace
@@ -23,24 +52,22 @@ std::vector<std::string> Plan::hosts() const {
 }
 
 Result<Plan> make_plan(std::span<const HostSpec> hosts, int np, std::uint64_t generation) {
-  const auto room = std::accumulate(hosts.begin(), hosts.end(), 0LL,
-                                    [](auto n, const HostSpec& h) { return n + h.slots; });
   if (np < 1)
     return Error(Errc::invalid_input, fmt::format("asked for {} workers, which is none", np));
-  if (np > room)
-    return Error(Errc::invalid_input,
-                 fmt::format("asked for {} workers, but the hosts have {} slots", np, room));
+  const auto room = room_on(hosts);
+  if (np > room) return too_few_slots(np, room);
 
   Plan plan{generation, {}};
-  std::vector<int> taken;  // taken[i]: workers placed on hosts[i]
+  plan.slots.reserve(np);
+  int deepest = 0;
   for (const HostSpec& host : hosts) {
-    taken.push_back(std::min(host.slots, np - plan.size()));
-    for (int local = 0; local < taken.back(); ++local)
-      plan.slots.push_back({host.name, plan.size(), local, 0, taken.back(), 0});
+    const int taken = std::min(host.slots, np - plan.size());
+    fill(host, taken, plan.slots);
+    deepest = std::max(deepest, taken);
   }
 
   // The hosts deep enough to reach a local rank form its cross group, in host order.
-  std::vector<int> cross(taken.empty() ? 0 : *std::max_element(taken.begin(), taken.end()));
+  std::vector<int> cross(deepest);
   for (Slot& slot : plan.slots) slot.cross_rank = cross[slot.local_rank]++;
   for (Slot& slot : plan.slots) slot.cross_size = cross[slot.local_rank];
   return plan;

@@ -16,6 +16,7 @@ struct Slot {
   std::string host;
   int rank = 0, local_rank = 0, cross_rank = 0;
   int local_size = 1, cross_size = 1;
+  int index = 0;  // which of the host's slots: its local rank, unless some were chosen
   bool operator==(const Slot&) const = default;
 };
 
@@ -29,11 +30,11 @@ struct Plan {
   bool operator==(const Plan&) const = default;
 };
 
-// Hosts in the given order, each filled before the next.
+// Hosts in the given order, each filled before the next.  Every host's slots are known.
 Result<Plan> make_plan(std::span<const HostSpec> hosts, int np, std::uint64_t generation);
 
-// What to do to get from one plan to the next.  A worker is kept if its rank stays on its host
-// at its local rank: its process need not be touched.
+// What to do to get from one plan to the next.  A worker is kept if its rank stays on its host, at
+// its local rank and in its slot: its process was told all three, and need not be touched.
 struct Diff {
   std::vector<int> start, keep, stop;  // ranks
   bool operator==(const Diff&) const = default;

@@ -1,6 +1,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/address.h"
@@ -8,6 +10,8 @@
 #include "launcher/plan/plan.h"
 
 namespace kolo {
+
+using Variable = std::pair<std::string, std::string>;  // name, value
 
 // How to start one worker.
 struct Recipe {
@@ -17,14 +21,41 @@ struct Recipe {
   bool operator==(const Recipe&) const = default;
 };
 
+// Which of the launcher's own variables the workers get; of the rules that fit a name the last
+// counts.
+struct EnvRule {
+  std::string glob;
+  bool give = true;
+  bool operator==(const EnvRule&) const = default;
+};
+
+// Where the workers' environment comes from.  What stands further down counts more.
+struct WorkerEnvironment {
+  std::vector<std::string> inherited;  // the launcher's own, "NAME=value"
+  std::vector<EnvRule> rules;          // for those
+  std::vector<std::string> tunables;   // from options
+  std::vector<std::string> exported;   // -x
+  bool operator==(const WorkerEnvironment&) const = default;
+};
+
+// By name: those of the launcher's own variables that the workers get, with what the user set.
+std::vector<Variable> user_variables(const WorkerEnvironment&);
+
 // What all workers of a job have in common.
 struct Setting {
   std::vector<std::string> command;
-  std::vector<std::string> env;  // the launcher's own
+  WorkerEnvironment environment;
   std::string cwd;
   Address store;
   Key key;
 };
+
+// What a worker learns about itself, and what all learn about the job.
+std::vector<Variable> slot_variables(const Slot&, const Plan&);
+std::vector<Variable> job_variables(const Setting&, const Plan&, const std::string& ip);
+
+// Whether a variable is one of those.
+bool is_ours(std::string_view name);
 
 // Pure.  `ip` is where the worker listens for its peers.  A variable of ours replaces one of the
 // same name that the launcher itself was started with, so that a job may start another.

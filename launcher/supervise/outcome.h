@@ -44,7 +44,13 @@ inline constexpr int kExitInternal = 125;
 inline constexpr int kExitCannotRun = 126;
 inline constexpr int kExitNoProgram = 127;
 
-// Pure.  The first failure's; else 128+n of the signal that ended it; else 0.
-int exit_code(const Outcome&);
+// Whose exit code becomes the launcher's: that of the first who failed, the greatest of all, or
+// rank 0's.
+enum class ExitCodePolicy { first, max, rank0 };
+
+// Pure.  128+n for signal n, to a worker or to the launcher.  A worker that was told to stop did
+// not choose its code, so the first failure's stands in for it.  No policy makes success of a job
+// that failed.
+int exit_code(const Outcome&, ExitCodePolicy);
 
 }  // namespace kolo

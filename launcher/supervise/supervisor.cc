@@ -22,12 +22,6 @@ int code_for(const Error& why) {
 
 }  // namespace
 
-int exit_code(const Outcome& outcome) {
-  if (outcome.failure) return outcome.failure->exit_code;
-  if (outcome.interrupted_by) return 128 + *outcome.interrupted_by;
-  return 0;
-}
-
 Supervisor::Supervisor(Plan plan, Policy policy, TimePoint now)
     : plan_(std::move(plan)),
       policy_(policy),

@@ -2,6 +2,8 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
+#include <string_view>
 
 #include "base/bytes.h"
 
@@ -12,6 +14,29 @@ inline void require(bool holds, const char* promise) {
   if (holds) return;
   std::fprintf(stderr, "broken promise: %s\n", promise);
   std::abort();
+}
+
+// What `work` gives, which must not take long.  Sanitizers cost a factor of ten and more.
+template <class Work>
+auto in_time(Work work) {
+  constexpr double kSeconds = 0.1 * 20;
+  const auto now = [] {
+    timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return static_cast<double>(t.tv_sec) + 1e-9 * static_cast<double>(t.tv_nsec);
+  };
+  const double start = now();
+  auto result = work();
+  require(now() - start < kSeconds, "no input takes longer than 100 ms");
+  return result;
+}
+
+// Nothing that a shell or ssh would take for something else.
+inline bool is_host_name(std::string_view name) {
+  constexpr std::string_view kLetters =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-:";
+  return !name.empty() && name.size() <= 255 && name[0] != '-' &&
+         name.find_first_not_of(kLetters) == name.npos;
 }
 
 // The input, taken from the front.

@@ -91,14 +91,71 @@ void write_stories(const std::filesystem::path& folder) {
   write(folder / "loss", {0, 0, 0, 3, 0, 9, 1, 0, 0, 6, 2, 0, 0, 0, 0, 0, 1, 0, 6, 3, 0});
 }
 
+using Seeds = std::vector<std::pair<const char*, std::string>>;
+
+void write_texts(const std::filesystem::path& folder, const Seeds& seeds) {
+  for (const auto& [name, text] : seeds) write(folder / name, bytes_of(text));
+}
+
 void write_host_lists(const std::filesystem::path& folder) {
-  for (const auto& [name, text] :
-       std::vector<std::pair<const char*, const char*>>{{"one", "localhost:4"},
-                                                        {"two", "a:2,b-1.example.org:16"},
-                                                        {"address", "127.0.0.1:2,10.0.0.7:8"},
-                                                        {"twice", "a:1,a:1"},
-                                                        {"bad", "a:0,:3,b:x,"}})
-    write(folder / name, bytes_of(text));
+  write_texts(folder, {{"one", "localhost:4"},
+                       {"two", "a:2,b-1.example.org:16"},
+                       {"address", "127.0.0.1:2,10.0.0.7:8"},
+                       {"twice", "a:1,a:1"},
+                       {"bad", "a:0,:3,b:x,"},
+                       {"bare", "a, b ,a"},
+                       {"user", "ann@a:4,j.doe@b,a"},
+                       {"two-users", "u1@a:1,u2@a:1"},
+                       {"ipv6", "[2001:db8::1]:4,ann@[::1]"},
+                       {"ipv6-nul", std::string("[::1\0]:4", 8)},
+                       {"ipv6-bare", "2001:db8::1:4"},
+                       {"ranges", "rack[1-2]node[01-03,20].x:8"},
+                       {"ranges-huge", "node[0-9999999999]:8"},
+                       {"ranges-large", "n[0-131071]"},
+                       {"files", "@a,@none,@a:8"},
+                       {"file-loop", "c,@b"},
+                       {"blanks", "a slots=4 , b 2"},
+                       {"full-width", "a：４，b：２"},
+                       {"words", "a:four;b=2"}});
+}
+
+void write_host_files(const std::filesystem::path& folder) {
+  write_texts(folder, {{"horovod", "a slots=4\nb slots=2\n"},
+                       {"openmpi", "a slots=4 max_slots=8\nann@::1 cpu=2 # c\n// c\n"},
+                       {"openmpi-keys", "a slots = 4 max-slots=4 port=22 sockets=2\nb username=x"},
+                       {"hydra", "a:4 binding=user:0,1 ifname=ib0\nb:2\n"},
+                       {"machine-file", "a\na\nb\n"},
+                       {"slurm", "n[01-04,7],login\n"},
+                       {"slurm-slots", "n[1-2]x[3-4]:8\nm[1-2] slots=3\n"},
+                       {"windows", "\xEF\xBB\xBF# c\r\n\r\na slots=4\r\n[::1]:2\r\n"},
+                       {"utf-16", std::string("\xFF\xFE"
+                                              "a\0\n\0",
+                                              6)},
+                       {"nul", std::string("a\0b slots=4\n", 12)},
+                       {"twice", "a:4 slots=2\na slots=1 slots=1\n"},
+                       {"unknown", "a Slots=4 solts=four\n"},
+                       {"too-many", "a slots=5 max_slots=4\n"},
+                       {"other-file", "@a\n"},
+                       {"address-user",
+                        "\x1D"
+                        "ann@::1 cpu=2\n"},
+                       {"comment", "a # caf\xE9\n"}});
+}
+
+void write_node_lists(const std::filesystem::path& folder) {
+  write_texts(folder, {{"one", "login"},
+                       {"many", "node[01-16,20],login1"},
+                       {"product", "r[1-2]n[3-4]x"},
+                       {"zeros", "n[098-101],n[9-11],n[09-011]"},
+                       {"backwards", "n[3-1],n[3,2,1]"},
+                       {"open", "n[1-3"},
+                       {"nested", "n[1,[2]]"},
+                       {"empty", "n[],n[-],n[1-]"},
+                       {"huge", "n[0-999999999999999999]"},
+                       {"large", "n[0-131071]"},
+                       {"longest-number", "n[999999999999999998-999999999999999999]x"},
+                       {"number-alone", "[1-2],10.0.0.[7-8]"},
+                       {"address", "[2001:db8::1],[::2]"}});
 }
 
 }  // namespace
@@ -114,4 +171,6 @@ int main(int argc, char** argv) {
   write_handshakes(corpus / "handshake");
   write_stories(corpus / "store");
   write_host_lists(corpus / "hosts");
+  write_host_files(corpus / "host_file");
+  write_node_lists(corpus / "node_list");
 }

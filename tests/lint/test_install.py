@@ -32,6 +32,23 @@ def test_everything_is_in_its_place_and_nothing_else(prefix):
     assert {str(p.relative_to(prefix)) for p in prefix.rglob("*") if not p.is_dir()} == EXPECTED
 
 
+def test_the_man_page_is_the_one_with_the_options(prefix):
+    page = (prefix / "share/man/man1/horovodrun.1").read_text()
+    assert page == (BUILD / "man/horovodrun.1").read_text() and "num\\-proc" in page and "@OPTIONS@" not in page
+
+
+def test_the_installed_completions_answer(prefix):
+    """bash-completion finds the one for bash by its name, when it is first asked for."""
+    script = """. /usr/share/bash-completion/bash_completion
+        _completion_loader horovodrun
+        COMP_LINE='horovodrun --verb' COMP_POINT=17
+        _horovodrun
+        echo "${COMPREPLY[@]}" """
+    env = {**os.environ, "PATH": f"{prefix}/bin:{os.environ['PATH']}", "XDG_DATA_DIRS": str(prefix / "share")}
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True, env=env)
+    assert (done.stdout, done.stderr) == ("--verbose\n", "")
+
+
 def test_the_installed_program_runs(prefix):
     done = subprocess.run([prefix / "bin/horovodrun", "-np", "1", "echo", "hello"], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "[0]<stdout>:hello\n"), done.stderr

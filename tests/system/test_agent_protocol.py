@@ -4,6 +4,7 @@ import re
 import signal
 import struct
 import subprocess
+import time
 
 import kolo_system as k
 import pytest
@@ -103,9 +104,11 @@ def example_of(page):
     return frames
 
 
-def without_pid(frame):
-    """Ready and Started end with a number that is another each time."""
-    return frame[:-4] if frame[4] in (READY, STARTED) else frame
+def without_chance(frame):
+    """Without what is another each time: the pid at the end of Ready and Started, the time in Output."""
+    if frame[4] in (READY, STARTED):
+        return frame[:-4]
+    return frame[:19] + frame[27:] if frame[4] == OUTPUT else frame
 
 
 def test_an_agent_says_what_the_page_says(agent):
@@ -116,7 +119,7 @@ def test_an_agent_says_what_the_page_says(agent):
         if direction == "down":
             a.send_raw(frame)
         else:
-            assert without_pid(a.next_raw()) == without_pid(frame)
+            assert without_chance(a.next_raw()) == without_chance(frame)
     assert a.ends() == []
 
 
@@ -136,7 +139,7 @@ def test_output_comes_before_the_exit_and_waits_for_acknowledgement(agent):
         if kind == EXITED:
             break
         assert kind == OUTPUT
-        size = len(body) - 9
+        size = len(body) - 17
         got += size
         unacknowledged += size
         assert unacknowledged <= OUTPUT_WINDOW + (64 << 10)
@@ -146,6 +149,14 @@ def test_output_comes_before_the_exit_and_waits_for_acknowledgement(agent):
     assert got == 4000000 and status_of(body) == (0, 3, 0)
     a.send(CLOSE)
     assert a.ends() == []
+
+
+def test_output_has_the_time_at_which_it_was_read(agent):
+    a = agent().says_hello()
+    before = time.time()
+    a.send(START, start(0, "echo", "hi"))
+    _, _, body = a.next_of(OUTPUT)
+    assert before <= struct.unpack("<q", body[5:13])[0] / 1e6 <= time.time()
 
 
 def test_a_number_is_used_once(agent):

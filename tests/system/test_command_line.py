@@ -1,22 +1,67 @@
 """What users type, and what they are told when it cannot be done."""
+import json
+import os
+import re
+import socket
+import subprocess
+
 import pytest
-from kolo_system import run
+from kolo_system import HOROVODRUN, run
+
+# HOROVOD.md, section 1.1: what scripts depend on, row by row, with the message and the exit code.  None: it runs.
+SECTION_1_1 = [
+    (["-np", 1, "echo", "x.py", "-np", "3"], None, 0),
+    (["-np", 1, "--timeline-f", "X", "true"], None, 0),
+    (["-np", 1, "--slots", "4", "true"], None, 0),
+    (["-np", 1, "--net", "lo", "true"],
+     "ambiguous option: --net could match --network-interfaces, --network-interface", 2),
+    (["--num-proc=1", "true"], None, 0),
+    (["--num-proc", 1, "true"], None, 0),
+    (["-np=1", "true"], None, 0),
+    (["-np1", "true"], "the following arguments are required: -np/--num-proc", 2),
+    (["-np", 1, "--", "true"], None, 127),
+    (["true"], "the following arguments are required: -np/--num-proc", 2),
+    (["-np", 1, "--unknown", "true"], "unrecognized arguments: --unknown", 2),
+    (["-np", "x", "true"], "argument -np/--num-proc: invalid int value: 'x'", 2),
+    (["-np", 1, "--gloo", "--mpi", "true"], "argument --mpi: not allowed with argument --gloo", 2),
+    (["-np", 1, "--fusion-threshold-mb", "-1", "true"],
+     "argument --fusion-threshold-mb: must be from 0 to 1048576, not -1", 2),
+    (["-np", 2], "no command to run was given", 2),
+    (["-v"], None, 0),
+    (["-h"], None, 0),
+    (["-cb"], None, 0),
+]
+
+
+@pytest.mark.parametrize("arguments, message, code", SECTION_1_1, ids=lambda x: " ".join(map(str, x)) if isinstance(x, list) else "")
+def test_section_1_1(arguments, message, code):
+    ended = run(*arguments)
+    assert ended.code == code, ended
+    if message:
+        assert ended.err.splitlines()[-1] == f"horovodrun: error: {message}" and ended.out == "", ended
+        assert ended.err.startswith("usage: horovodrun "), ended
 
 
 @pytest.mark.parametrize("arguments, says", [
-    (["-np", 3, "-H", "localhost:2", "true"], "asked for 3 workers, but the hosts have 2 slots"),
-    (["-np", 1, "--wat", "true"], "unrecognized arguments: --wat"),
-    (["-np", 1, "-H", "localhost", "true"], "'localhost': expected host:slots"),
-    (["-np", 1, "-H", "local host:1", "true"], "is not a host name"),
+    (["-np", 3, "-H", "localhost:2", "true"], "Requested more processes (3) than there are available slots (2)"),
+    (["-np", 1, "-H", "local host:1", "true"], "\n  local host:1\n       ^"),
     (["-np", 1, "-H", "localhost:0", "true"], "slots must be a number"),
-    (["-np", 2], "no command to run was given"),
-    (["true"], "the following arguments are required: -np/--num-proc"),
-    (["-np", "x", "true"], "argument -np/--num-proc: invalid int value: 'x'"),
     (["-np", 1, "-H", "example.invalid:1", "true"], "other machines cannot be reached yet"),
+    (["doctor"], "'horovodrun doctor' is not available yet"),
 ])
 def test_what_cannot_be_done_is_said_and_ends_with_2(arguments, says):
     ended = run(*arguments)
     assert ended.code == 2 and says in ended.err and ended.out == "", ended
+
+
+def test_only_what_was_asked_for_is_started():
+    assert sorted(run("-np", 2, "-H", "localhost:4", "sh", "-c", "echo $HOROVOD_SIZE").out.splitlines()) == [
+        "[0]<stdout>:2", "[1]<stdout>:2"]
+
+
+def test_a_host_that_is_named_twice_is_one_host():
+    ended = run("-np", 2, "-H", "localhost:1,localhost:1", "sh", "-c", "echo $HOROVOD_LOCAL_RANK/$HOROVOD_CROSS_RANK")
+    assert sorted(ended.out.splitlines()) == ["[0]<stdout>:0/0", "[1]<stdout>:1/0"], ended
 
 
 def test_the_command_keeps_its_own_flags():
@@ -33,3 +78,220 @@ def test_verbose_tells_what_happens_and_never_the_key():
     key = ended.out.split()[-1]
     assert len(key) == 64 and key not in ended.err, ended
     assert "host localhost is ready" in ended.err and "rank 1 runs on host localhost" in ended.err, ended
+
+
+def test_help_says_all_without_a_terminal_and_in_one_screen_wide():
+    text = run("--help").out
+    assert "--fusion-threshold-mb MB" in text and "\x1b" not in text
+
+
+# Hosts
+
+def test_a_host_file_as_people_have_them(tmp_path):
+    hosts = tmp_path / "hosts.txt"
+    hosts.write_bytes(b"\xef\xbb\xbf# ours\r\n\r\nlocalhost slots=1 max_slots=2\r\n127.0.0.1:1")
+    ended = run("-np", 2, "-hostfile", hosts, "sh", "-c", "echo $HOROVOD_HOSTNAME")
+    assert sorted(ended.out.splitlines()) == ["[0]<stdout>:localhost", "[1]<stdout>:127.0.0.1"], ended
+
+
+def test_an_error_in_a_host_file_shows_the_spot(tmp_path):
+    hosts = tmp_path / "hosts.txt"
+    hosts.write_text("localhost slots=2\nnode01 slots=four\n")
+    ended = run("-np", 2, "-hostfile", hosts, "true")
+    assert ended.code == 2 and f"{hosts}:2:14: " in ended.err, ended
+    line, caret = ended.err.splitlines()[3:5]
+    assert caret.index("^") == line.index("four"), ended
+
+
+def test_a_host_file_may_be_a_pipe(tmp_path):
+    script = f"{HOROVODRUN} -np 2 -hostfile <(echo localhost:2) echo hi"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.stdout.count("hi") == 2, done
+
+
+def test_hosts_of_a_discovery_script(tmp_path):
+    script = tmp_path / "discover.sh"
+    script.write_text("#!/bin/sh\necho localhost:2\necho 127.0.0.1\n")
+    script.chmod(0o755)
+    ended = run("-np", 3, "--host-discovery-script", script, "--slots", 1, "sh", "-c", "echo $HOROVOD_HOSTNAME")
+    assert sorted(ended.out.splitlines()) == ["[0]<stdout>:localhost", "[1]<stdout>:localhost", "[2]<stdout>:127.0.0.1"]
+    assert "elastic training is not available yet" in ended.err, ended
+
+
+def test_a_discovery_script_that_fails_ends_it(tmp_path):
+    ended = run("-np", 1, "--host-discovery-script", "echo oops >&2; exit 3", "true")
+    assert ended.code == 2 and "oops" in ended.err and "exited with code 3" in ended.err, ended
+
+
+def test_the_hosts_of_a_scheduler_are_found_and_said():
+    here = socket.gethostname()
+    env = {"SLURM_JOB_ID": "42", "SLURM_JOB_NODELIST": here, "SLURM_NTASKS": "2", "SLURM_TASKS_PER_NODE": "2"}
+    ended = run("sh", "-c", "echo $HOROVOD_HOSTNAME $HOROVOD_SIZE", env=env)
+    assert sorted(ended.out.splitlines()) == [f"[0]<stdout>:{here} 2", f"[1]<stdout>:{here} 2"], ended
+    assert ended.err == f"horovodrun: note: hosts from Slurm job 42 (SLURM_JOB_NODELIST): {here}, 2 slots\n", ended
+
+
+def test_a_job_inside_a_job_does_not_take_the_whole_allocation():
+    here = socket.gethostname()
+    env = {"SLURM_JOB_ID": "42", "SLURM_JOB_NODELIST": f"{here},other", "SLURM_NTASKS": "2",
+           "SLURM_TASKS_PER_NODE": "1(x2)"}
+    ended = run("-np", 1, "-H", "localhost:1", HOROVODRUN, "-np", 2, "sh", "-c", "echo $HOROVOD_RANK/$HOROVOD_SIZE", env=env)
+    assert sorted(ended.out.splitlines()) == ["[0]<stdout>:[0]<stdout>:0/2", "[0]<stdout>:[1]<stdout>:1/2"], ended
+
+
+@pytest.mark.parametrize("arguments, out", [
+    (["rack[1-2]n[01-02]:4,u@login", "--format", "horovod"], "rack1n01:4,rack1n02:4,rack2n01:4,rack2n02:4,u@login\n"),
+    (["a[1-2]:4,b", "--format", "openmpi"], "a1 slots=4\na2 slots=4\nb\n"),
+    (["node01:4,node02:4,x:1", "--format", "slurm"], "node[01-02],x\n"),
+])
+def test_hosts_are_shown_in_any_notation(arguments, out):
+    ended = run("hosts", *arguments)
+    assert (ended.code, ended.out) == (0, out), ended
+
+
+def test_hosts_as_json():
+    assert json.loads(run("hosts", "ada@a:2,b", "--format", "json").out) == [
+        {"host": "a", "slots": 2, "user": "ada"}, {"host": "b", "slots": None}]
+
+
+def test_a_program_may_be_called_like_a_subcommand(tmp_path):
+    program = tmp_path / "hosts"
+    program.write_text("#!/bin/sh\necho mine $*\n")
+    program.chmod(0o755)
+    ended = run("-np", 1, "hosts", "a", env={"PATH": f"{tmp_path}:{os.environ['PATH']}"})
+    assert ended.out == "[0]<stdout>:mine a\n", ended
+
+
+# Variables
+
+def test_options_reach_the_workers_as_variables(tmp_path):
+    config = tmp_path / "c.yaml"
+    config.write_text("params:\n  cache_capacity: 7\n  cycle_time_ms: 9\nparms:\n  x: 1\n")
+    ended = run("-np", 1, "--config-file", config, "--cycle-time-ms", "2", "--fusion-threshold-mb", 1, "sh", "-c",
+                "echo $HOROVOD_CACHE_CAPACITY $HOROVOD_CYCLE_TIME $HOROVOD_FUSION_THRESHOLD")
+    assert ended.out == "[0]<stdout>:7 2.0 1048576\n", ended
+    assert f"note: {config}:4: nobody knows the key 'parms'" in ended.err, ended
+
+
+def test_variables_are_given_and_kept_back():
+    ended = run("-np", 1, "-x", "B=x y", "-x", "KEEP_ME", "--env-rules=-KEEP_*,KEEP_2", "sh", "-c",
+                "echo $B,$KEEP_1,$KEEP_2,$KEEP_ME,$HOME", env={"KEEP_1": "1", "KEEP_2": "2", "KEEP_ME": "3", "HOME": "h"})
+    assert ended.out == "[0]<stdout>:x y,,2,3,h\n", ended
+
+
+# Output
+
+def test_output_is_kept_in_files_with_its_tags(tmp_path):
+    logs = tmp_path / "logs"
+    ended = run("-np", 11, "-H", "localhost:11", "--output-filename", logs, "sh", "-c",
+                "echo out $HOROVOD_RANK; printf err >&2")
+    assert ended.code == 0 and "[10]<stdout>:out 10\n" in ended.out, ended
+    assert sorted(p.name for p in logs.iterdir()) == [f"rank.{i:02}" for i in range(11)]
+    assert (logs / "rank.07/stdout").read_text() == "[7]<stdout>:out 7\n"
+    assert (logs / "rank.10/stderr").read_text() == "[10]<stderr>:err"
+
+
+def test_one_worker_has_its_file_too(tmp_path):
+    assert run("-np", 1, "--output-filename", tmp_path, "echo", "hi").code == 0
+    assert (tmp_path / "rank.0/stdout").read_text() == "[0]<stdout>:hi\n"
+
+
+def test_a_directory_that_cannot_be_written_to_is_said_before_anything_starts(tmp_path):
+    (tmp_path / "file").touch()
+    ended = run("-np", 1, "--output-filename", tmp_path / "file", "touch", tmp_path / "ran")
+    assert ended.code == 125 and "--output-filename" in ended.err and "Not a directory" in ended.err, ended
+    assert not (tmp_path / "ran").exists()
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full")
+def test_a_full_disk_is_said_once_and_ends_nothing(tmp_path):
+    (tmp_path / "rank.0").mkdir()
+    (tmp_path / "rank.0/stdout").symlink_to("/dev/full")
+    ended = run("-np", 1, "--output-filename", tmp_path, "sh", "-c", "echo a; sleep 0.1; echo b")
+    assert ended.code == 0 and ended.out == "[0]<stdout>:a\n[0]<stdout>:b\n", ended
+    assert ended.err.count("No space left on device") == 1, ended
+
+
+def test_lines_have_the_tag_that_was_asked_for():
+    assert run("-np", 1, "--tag-format", "{host}.{local_rank} {{", "echo", "hi").out == "localhost.0 {hi\n"
+    ended = run("-np", 1, "-prefix-timestamp", "echo", "hi", env={"TZ": "UTC"})
+    assert re.fullmatch(r"\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4}\[0\]<stdout>:hi\n", ended.out), ended
+
+
+def test_colours_are_for_terminals_or_for_who_wants_them():
+    assert "\x1b" not in run("-np", 1, "echo", "hi").out
+    assert run("-np", 1, "--color", "always", "echo", "hi").out == "\x1b[31m[0]<stdout>:\x1b[0mhi\n"
+
+
+# The end
+
+@pytest.mark.parametrize("policy, code", [("first", 3), ("max", 7), ("rank0", 5)])
+def test_whose_exit_code_becomes_ours(policy, code):
+    program = "trap '' TERM; case $HOROVOD_RANK in 0) sleep 0.2; exit 5;; 1) exit 3;; 2) sleep 0.2; exit 7;; esac"
+    assert run("-np", 3, "--exit-code-policy", policy, "sh", "-c", program).code == code
+
+
+# Looking before
+
+def test_a_dry_run_starts_nothing_and_says_what_would_be(tmp_path):
+    mark = tmp_path / "ran"
+    ended = run("-np", 3, "-H", "localhost:2,127.0.0.1:2", "--dry-run", "touch", mark)
+    assert ended.code == 0 and "Nothing was started." in ended.out and ended.err == "", ended
+    assert re.search(r"^  2 +127\.0\.0\.1 +0 +0/1 +1/2$", ended.out, re.M), ended
+    assert not mark.exists()
+
+
+def test_a_dry_run_for_scripts():
+    ended = run("-np", 2, "--dry-run", "--json", "--cycle-time-ms", 3, "-x", "A=b", "python3", "a b", cwd="/")
+    found = json.loads(ended.out)
+    assert ended.code == 0 and found["exit_code"] == 0 and found["np"] == 2 and found["cwd"] == "/"
+    assert found["command"] == ["python3", "a b"] and found["env"]["A"] == "b"
+    assert found["env"]["HOROVOD_CYCLE_TIME"] == "3.0" and found["env"]["KOLO_JOB_KEY"] == "(secret)"
+    assert [w["env"]["HOROVOD_RANK"] for w in found["workers"]] == ["0", "1"]
+    assert all(check["ok"] for check in found["checks"])
+
+
+@pytest.mark.parametrize("arguments, code, says", [
+    (["-np", 3, "-H", "localhost:2"], 2, "Requested more processes"),
+    (["-np", 1, "-H", "example.invalid:2"], 2, "cannot be reached yet"),
+])
+def test_a_dry_run_finds_what_would_fail(arguments, code, says):
+    ended = run(*arguments, "--dry-run", "true")
+    assert ended.code == code and says in ended.out and "cannot be started like this" in ended.out, ended
+
+
+def test_a_dry_run_looks_for_the_program():
+    assert run("-np", 1, "--dry-run", "no-such-program").code == 127
+    ended = run("-np", 1, "--dry-run", "--", "true")
+    assert ended.code == 127 and "leave out the '--'" in ended.out, ended
+
+
+def test_what_is_built_is_told_in_horovods_layout():
+    text = run("--check-build").out
+    assert text == """Horovod v0.28.1:
+
+Available Frameworks:
+    [ ] TensorFlow
+    [ ] PyTorch
+    [ ] MXNet
+
+Available Controllers:
+    [ ] MPI
+    [ ] Gloo
+    [X] Kolo
+
+Available Tensor Operations:
+    [ ] NCCL
+    [ ] DDL
+    [ ] CCL
+    [ ] MPI
+    [ ] Gloo
+    [X] Kolo
+"""
+
+
+def test_where_libraries_were_looked_for(tmp_path):
+    (tmp_path / "libnccl.so.2").touch()
+    text = run("--check-build", "--verbose", env={"LD_LIBRARY_PATH": str(tmp_path)}).out
+    assert f"NCCL: {tmp_path}/libnccl.so.2 is there\n" in text and "cannot use it yet" in text
+    assert re.search(rf"CCL: libccl.so.1 is not in {tmp_path}, .*/usr/lib\n", text), text

@@ -36,6 +36,19 @@ TEST_CASE("the parts of a text, joined again, are the text") {
   });
 }
 
+TEST_CASE("characters are read as UTF-8, and what is not is a byte") {
+  CHECK(first_code_point("a") == CodePoint{'a', 1});
+  CHECK(first_code_point(std::string_view("\0", 1)) == CodePoint{0, 1});
+  CHECK(first_code_point("éa") == CodePoint{0xE9, 2});
+  CHECK(first_code_point("：") == CodePoint{0xFF1A, 3});
+  CHECK(first_code_point("\U0001F600") == CodePoint{0x1F600, 4});
+  CHECK(first_code_point("\xF4\x8F\xBF\xBF") == CodePoint{0x10FFFF, 4});
+  for (const char* bytes :
+       {"\x80", "\xC1\xBF", "\xC3", "\xC3(", "\xE0\x9F\xBF", "\xED\xA0\x80", "\xEF\xBC",
+        "\xF0\x8F\xBF\xBF", "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xFF"})
+    CHECK(first_code_point(bytes) == CodePoint{CodePoint::kNotUtf8, 1});
+}
+
 TEST_CASE("a signal is called what people call it") {
   CHECK(signal_name(SIGKILL) == "SIGKILL");
   CHECK(signal_name(SIGSEGV) == "SIGSEGV");

@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "base/text.h"
-#include "cli/options.h"
+#include "tests/unit/cli/around.h"
+#include "tests/unit/cli/words.h"
 
 namespace kolo {
 
@@ -11,127 +11,58 @@ using namespace std::chrono_literals;
 
 namespace {
 
-using Words = std::vector<std::string>;
-
-// Words are set apart by blanks; '' is an empty one.
-Words words(std::string_view line) {
-  Words out;
-  for (const auto word : split(line, ' ')) out.emplace_back(word == "''" ? "" : word);
-  return line.empty() ? Words{} : out;
+std::string complaint_in(std::string_view line, const Around& around = {}) {
+  const auto request = parse_command_line(words(line), around);
+  return request ? "none" : request.error().text();
 }
 
-std::string complaint_about(std::string_view line) {
-  const auto request = parse_command_line(words(line));
-  if (request) return "none";
-  CHECK(request.error().code() == Errc::invalid_input);
-  return request.error().text();
-}
-
-RunJob job(std::string_view line) {
-  const auto request = parse_command_line(words(line));
-  REQUIRE(request);
+RunJob job(std::string_view line, const Around& around = {}) {
+  const auto request = parse_command_line(words(line), around);
+  if (!request) FAIL(request.error().text());
   REQUIRE(std::holds_alternative<RunJob>(*request));
   return std::get<RunJob>(*request);
 }
 
 template <class Kind>
-bool is(std::string_view line) {
-  const auto request = parse_command_line(words(line));
+bool is(std::string_view line, const Around& around = {}) {
+  const auto request = parse_command_line(words(line), around);
   return request && std::holds_alternative<Kind>(*request);
 }
 
+const Around kSlurm{.variables = {{"SLURM_JOB_ID", "42"},
+                                  {"SLURM_JOB_NODELIST", "node[1-2]"},
+                                  {"SLURM_NTASKS", "8"},
+                                  {"SLURM_TASKS_PER_NODE", "4(x2)"}}};
+
 }  // namespace
 
-TEST_CASE("a command line is cut where argparse cuts it") {
-  struct Case {
-    std::string line;
-    Words options, command;
-  };
-  const auto c = GENERATE(values<Case>({
-      {"", {}, {}},
-      {"train", {}, {"train"}},
-      {"-np 2 train", {"--num-proc=2"}, {"train"}},
-      {"-np=2 train", {"--num-proc=2"}, {"train"}},
-      {"--num-proc 2 train", {"--num-proc=2"}, {"train"}},
-      {"--num-proc=2 train", {"--num-proc=2"}, {"train"}},
-      {"--num 2 train", {"--num-proc=2"}, {"train"}},
-      {"--num=2 train", {"--num-proc=2"}, {"train"}},
-      {"-H a:1,b:2 x", {"--hosts=a:1,b:2"}, {"x"}},
-      {"--hosts=a=b x", {"--hosts=a=b"}, {"x"}},
-      {"--hos a:1 x", {"--hosts=a:1"}, {"x"}},
-      {"--verb train", {"--verbose"}, {"train"}},
-      {"-h", {"--help"}, {}},
-      {"-v", {"--version"}, {}},
-      {"-np 2 -np 3 x", {"--num-proc=2", "--num-proc=3"}, {"x"}},
-      // From the first word that is no option on, all is the command's.
-      {"-np 2 python x.py -np 3 --verbose -- -h",
-       {"--num-proc=2"},
-       {"python", "x.py", "-np", "3", "--verbose", "--", "-h"}},
-      {"- -np 2", {}, {"-", "-np", "2"}},
-      {"-np 2 '' -h", {"--num-proc=2"}, {"", "-h"}},
-  }));
-  CAPTURE(c.line);
-  const auto parts = cut(words(c.line));
-  REQUIRE(parts);
-  CHECK(parts->options == c.options);
-  CHECK(parts->command == c.command);
-}
-
-TEST_CASE("what argparse refuses is refused in its words") {
-  const auto [line, text] = GENERATE(table<std::string, std::string>({
-      {"--wat x", "unrecognized arguments: --wat"},
-      {"--wat=3 x", "unrecognized arguments: --wat=3"},
-      {"-np 1 -x", "unrecognized arguments: -x"},
-      {"-np2 x", "unrecognized arguments: -np2"},
-      {"--num-procs 2 x", "unrecognized arguments: --num-procs"},
-      {"-- x", "unrecognized arguments: --"},
-      {"--ver x", "ambiguous option: --ver could match --version, --verbose"},
-      {"--ver=1 x", "ambiguous option: --ver=1 could match --version, --verbose"},
-      {"--h x", "ambiguous option: --h could match --help, --hosts"},
-      {"-np", "argument -np/--num-proc: expected one argument"},
-      {"-np --verbose", "argument -np/--num-proc: expected one argument"},
-      {"-np '' x", "argument -np/--num-proc: expected one argument"},
-      {"-H '' -np 1 x", "argument -H/--hosts: expected one argument"},
-      {"--hosts= -np 1 x", "argument -H/--hosts: expected one argument"},
-      {"--grace", "argument --grace: expected one argument"},
-      {"--verbose=1 x", "argument --verbose: ignored explicit argument '1'"},
-      {"--help= x", "argument -h/--help: ignored explicit argument ''"},
-  }));
-  CAPTURE(line);
-  CHECK(complaint_about(line) == text);
-}
-
-TEST_CASE("what cannot be meant is said before anything starts") {
+TEST_CASE("what is missing or unknown is said in argparse's words, and in its order") {
   const auto [line, text] = GENERATE(table<std::string, std::string>({
       {"", "the following arguments are required: -np/--num-proc"},
       {"train", "the following arguments are required: -np/--num-proc"},
-      {"-np x train", "argument -np/--num-proc: invalid int value: 'x'"},
-      {"-np 2x train", "argument -np/--num-proc: invalid int value: '2x'"},
-      {"-np 2.0 train", "argument -np/--num-proc: invalid int value: '2.0'"},
-      {"-np 99999999999999999999 train",
-       "argument -np/--num-proc: invalid int value: '99999999999999999999'"},
-      {"-np 0 train", "argument -np/--num-proc: must be from 1 to 1048576, not 0"},
-      {"-np=-1 train", "argument -np/--num-proc: must be from 1 to 1048576, not -1"},
-      {"-np 1048577 train", "argument -np/--num-proc: must be from 1 to 1048576, not 1048577"},
+      {"-H a:2 train", "the following arguments are required: -np/--num-proc"},
+      {"-np2 train", "the following arguments are required: -np/--num-proc"},
+      {"--wat train", "the following arguments are required: -np/--num-proc"},
+      {"--wat -np 1 --no-such=1 train", "unrecognized arguments: --wat --no-such=1"},
+      {"-cb --wat", "unrecognized arguments: --wat"},
+      {"--guard -np 1 x", "unrecognized arguments: --guard"},
       {"-np 2", "no command to run was given"},
-      {"-np 2 -H a train", "argument -H/--hosts: 'a': expected host:slots"},
-      {"-np 2 -H a:0 train",
-       "argument -H/--hosts: 'a:0': slots must be a number from 1 to 1048576"},
-      {"-np 2 -H a:1,, train", "argument -H/--hosts: '': expected host:slots"},
-      {"-np 2 --grace x train", "argument --grace: invalid number of seconds: 'x'"},
-      {"-np 2 --grace=-1 train", "argument --grace: invalid number of seconds: '-1'"},
-      {"-np 2 --grace nan train", "argument --grace: invalid number of seconds: 'nan'"},
-      {"-np 2 --grace 5s train", "argument --grace: invalid number of seconds: '5s'"},
-      {"-np 2 --grace inf train", "argument --grace: inf s is longer than a day"},
-      {"-np 2 --grace 86401 train", "argument --grace: 86401 s is longer than a day"},
+      {"-np 2 --json x", "argument --json: goes with --dry-run"},
+      {"-np 2 --include a x", "argument --include: there are no hosts to choose from"},
+      {"-np 2 -H a:0 x",
+       "argument -H/--hosts: slots must be a number from 1 to 1048576\n  a:0\n    ^"},
+      {"-np 2 -hostfile none x", "reading none: No such file or directory"},
+      {"-np 2 --config-file none x", "reading none: No such file or directory"},
   }));
   CAPTURE(line);
-  CHECK(complaint_about(line) == text);
+  CHECK(complaint_in(line) == text);
 }
 
 TEST_CASE("a job is what was asked for") {
   const RunJob run = job("-np 3 -H a:2,b:2,a:1 --grace 1.5 --verbose python train.py -v");
   CHECK(run.verbose);
+  CHECK_FALSE(run.dry_run);
+  CHECK(run.notes.empty());
   CHECK(run.spec.np == 3);
   CHECK(run.spec.hosts == std::vector<HostSpec>{{"a", 3}, {"b", 2}});
   CHECK(run.spec.command == Words{"python", "train.py", "-v"});
@@ -143,35 +74,110 @@ TEST_CASE("what is not said has its default") {
   CHECK_FALSE(run.verbose);
   CHECK(run.spec.hosts == std::vector<HostSpec>{{"localhost", 4}});
   CHECK(run.spec.grace == 5s);
+  CHECK(run.spec.start_timeout == 30s);
+  CHECK(run.spec.exit_code_policy == ExitCodePolicy::first);
+  CHECK(run.spec.output == OutputStyle{});
+  CHECK(run.spec.stdin_to == StdinTo{});
+  CHECK(run.spec.placement == Placement{});
+  CHECK(run.spec.environment == WorkerEnvironment{});
 }
 
 TEST_CASE("of an option that is given twice the last counts") {
-  CHECK(job("-np 4 -np 2 --grace 1 --grace 0 -H a:9 -H b:9 train").spec.np == 2);
+  CHECK(job("-np 4 -np 2 train").spec.np == 2);
   CHECK(job("-np 4 --grace 1 --grace 0 train").spec.grace == 0s);
   CHECK(job("-np 4 -H a:9 -H b:9 train").spec.hosts == std::vector<HostSpec>{{"b", 9}});
 }
 
-TEST_CASE("values reach us as they were written") {
-  CHECK(complaint_about("-np 1 -H [a:1] x") ==
-        "argument -H/--hosts: '[a:1]': '[a' is not a host name");
-  CHECK(complaint_about("-np 1 -H {} x") == "argument -H/--hosts: '{}': expected host:slots");
-  CHECK(complaint_about("-np 1 --hosts=--help x") ==
-        "argument -H/--hosts: '--help': expected host:slots");
-  CHECK(complaint_about("-np 1 -H \"a:1\" x") ==
-        "argument -H/--hosts: '\"a:1\"': '\"a' is not a host name");
+TEST_CASE("hosts come from wherever they are named") {
+  const Around around{
+      .files = {{"hosts", "a slots=2\nb\n"}, {"open", "c slots=1 max_slots=4\n"}},
+      .scripts = {{"./discover", "a:2\nb\n"}, {"./nothing", "\n"}},
+  };
+  using Hosts = std::vector<HostSpec>;
+  CHECK(job("-np 2 -hostfile hosts x", around).spec.hosts == Hosts{{"a", 2}, {"b", 1}});
+  CHECK(job("-np 2 -H d:3,@open x", around).spec.hosts == Hosts{{"d", 3}, {"c", 1}});
+  CHECK(job("-np 2 -hostfile hosts --slots 4 x", around).spec.hosts == Hosts{{"a", 2}, {"b", 4}});
+  CHECK(job("-np 2 -hostfile hosts --exclude a:0 x", around).spec.hosts ==
+        Hosts{{.name = "a", .slots = 1, .chosen = {1}}, {"b", 1}});
+  CHECK(job("-np 2 -hostfile hosts --include b x", around).spec.hosts == Hosts{{"b", 1}});
+  CHECK(complaint_in("-np 2 --host-discovery-script ./nothing x", around) ==
+        "what ./nothing prints: no host is named");
+
+  const RunJob found = job("-np 2 --host-discovery-script ./discover x", around);
+  CHECK(found.spec.hosts == Hosts{{"a", 2}, {"b", 1}});
+  CHECK(found.notes == Words{"elastic training is not available yet: the hosts stay as "
+                             "--host-discovery-script names them now"});
 }
 
-TEST_CASE("help and version come before what else is there or missing") {
+TEST_CASE("a scheduler's hosts are used when nobody names others, and said") {
+  const RunJob run = job("train", kSlurm);
+  CHECK(run.spec.np == 8);
+  CHECK(run.spec.hosts == std::vector<HostSpec>{{"node1", 4}, {"node2", 4}});
+  REQUIRE(run.notes.size() == 1);
+  CHECK(run.notes.front() == "hosts from Slurm job 42 (SLURM_JOB_NODELIST): node[1-2], 8 slots");
+  CHECK(job("-np 3 train", kSlurm).spec.np == 3);
+  CHECK(job("-np 3 -H a:3 train", kSlurm).spec.hosts == std::vector<HostSpec>{{"a", 3}});
+  CHECK(job("--include node2 train", kSlurm).spec.np == 4);
+
+  Around nested = kSlurm;
+  nested.variables["KOLO_STORE"] = "127.0.0.1:1";
+  CHECK(job("-np 2 train", nested).spec.hosts == std::vector<HostSpec>{{"localhost", 2}});
+  CHECK(complaint_in("train", nested) == "the following arguments are required: -np/--num-proc");
+}
+
+TEST_CASE("under LSF the number of workers need not be said") {
+  const Around lsf{.variables = {{"LSB_JOBID", "7"}, {"LSB_MCPU_HOSTS", "a 2 b 2"}}};
+  CHECK(job("train", lsf).spec.np == 4);
+  CHECK(job("-H a:3 train", lsf).spec.np == 3);
+}
+
+TEST_CASE("help, version and what is built come before what else is there or missing") {
   CHECK(is<ShowHelp>("-h"));
-  CHECK(is<ShowHelp>("-np x --help"));
+  CHECK(is<ShowHelp>("--wat --help"));
   CHECK(is<ShowVersion>("--version"));
-  CHECK(is<ShowVersion>("-v -np 2 train"));
-  CHECK(is<RunJob>("-np 2 train -h -v"));
+  CHECK(is<ShowVersion>("-v -np x train"));
+  CHECK(is<CheckBuild>("-cb"));
+  CHECK(is<CheckBuild>("--check-build --verbose"));
+  CHECK(is<RunJob>("-np 2 train -h -v -cb"));
+  CHECK(complaint_in("-np x --help") == "argument -np/--num-proc: invalid int value: 'x'");
 }
 
-TEST_CASE("the guard is no option that users could meet") {
-  CHECK(complaint_about("--guard -np 1 x") == "unrecognized arguments: --guard");
-  CHECK(help_text().find("guard") == std::string::npos);
+TEST_CASE("a dry run is a job that is not run") {
+  CHECK(job("-np 2 --dry-run x").dry_run);
+  CHECK(job("-np 2 --dry-run --json x").json);
+}
+
+TEST_CASE("subcommands are the first word, and shadow no program") {
+  CHECK(is<ShowHosts>("hosts a:2"));
+  CHECK(is<ShowHosts>("hosts", kSlurm));
+  CHECK(is<ShowHelp>("hosts --help"));
+  CHECK(job("-np 1 hosts a:2").spec.command == Words{"hosts", "a:2"});
+  CHECK(job("-np 1 doctor").spec.command == Words{"doctor"});
+  CHECK(job("./hosts", kSlurm).spec.command == Words{"./hosts"});
+  CHECK(complaint_in("hosts") == "no hosts were given, and there is no scheduler to ask");
+  CHECK(complaint_in("doctor") == "'horovodrun doctor' is not available yet");
+
+  const auto shown = parse_command_line(words("hosts a:2,b[1-2] --format slurm"), Around());
+  REQUIRE(shown);
+  CHECK(std::get<ShowHosts>(*shown).hosts.size() == 3);
+  CHECK(std::get<ShowHosts>(*shown).format == HostFormat::slurm);
+  CHECK(complaint_in("hosts a --format xml") ==
+        "--format: xml not in {horovod,openmpi,slurm,json}");
+}
+
+TEST_CASE("the configuration file counts less than the command line, wherever that is") {
+  const Around around{
+      .files = {{"c.yaml",
+                 "params:\n  cycle_time_ms: 3\n  cache_capacity: 7\n  hierarchical_allreduce: yes\n"
+                 "logging:\n  hide_timestamp: true\n"}}};
+  const RunJob run =
+      job("-np 1 --cycle-time-ms 2 --config-file c.yaml --no-hierarchical-allreduce x", around);
+  CHECK(run.spec.environment.tunables == Words{"HOROVOD_CYCLE_TIME=2.0", "HOROVOD_CACHE_CAPACITY=7",
+                                               "HOROVOD_HIERARCHICAL_ALLREDUCE=0"});
+  REQUIRE(run.notes.size() == 2);
+  CHECK(run.notes[0] ==
+        "c.yaml:6: nobody knows the key 'logging.hide_timestamp'; "
+        "'logging.with_timestamp' may be meant");
 }
 
 }  // namespace kolo

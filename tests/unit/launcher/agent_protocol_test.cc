@@ -44,7 +44,7 @@ Up some_up() {
                     any<std::string>()};
     case 3:
       return Output{any<std::uint32_t>(), *rc::gen::element(Stream::out, Stream::err),
-                    any<Bytes>()};
+                    any<std::int64_t>(), any<Bytes>()};
     case 4:
       return Exited{any<std::uint32_t>(), {any<std::int32_t>(), any<std::int32_t>()}};
     default:
@@ -127,7 +127,7 @@ TEST_CASE("no kind is used in both directions") {
 }
 
 TEST_CASE("the largest output fits into a frame, and so does the longest reason") {
-  CHECK(encode(Output{1, Stream::out, Bytes(kOutputBytes)}).size() <= kUpLimit);
+  CHECK(encode(Output{1, Stream::out, 0, Bytes(kOutputBytes)}).size() <= kUpLimit);
   CHECK(encode(Failed{1, Errc::io, std::string(kWhyBytes, 'x')}).size() <= kUpLimit);
 }
 

@@ -2,15 +2,24 @@
 
 #include <rapidcheck/catch.h>
 
+#include <cstdlib>
+
 namespace kolo {
 
 namespace {
 
 const std::string kTag = "[3]<stdout>:";
 
+// A tagger whose time stands still.
+struct Tagger : LineTagger {
+  explicit Tagger(const std::string& tag)
+      : LineTagger(*TagFormat::parse({"tag", tag}), {.rank = 3}, false) {}
+  std::string feed(std::string_view bytes) { return LineTagger::feed(bytes, WallTime()); }
+};
+
 // All that comes out for these pieces, the last words included.
 std::string tagged(const std::vector<std::string>& pieces) {
-  LineTagger tagger(kTag);
+  Tagger tagger(kTag);
   std::string out;
   for (const std::string& piece : pieces) out += tagger.feed(piece);
   return out + tagger.finish();
@@ -47,13 +56,8 @@ rc::Gen<std::string> some_output() {
 
 }  // namespace
 
-TEST_CASE("a tag is as Horovod has it") {
-  CHECK(tag_of(3, Stream::out) == "[3]<stdout>:");
-  CHECK(tag_of(12, Stream::err) == "[12]<stderr>:");
-}
-
 TEST_CASE("each line has a tag in front, and comes out when it is whole") {
-  LineTagger tagger("<t>");
+  Tagger tagger("<t>");
   CHECK(tagger.feed("one\ntwo\nthr") == "<t>one\n<t>two\n");
   CHECK(tagger.feed("ee") == "");
   CHECK(tagger.feed("\n\n") == "<t>three\n<t>\n");
@@ -61,20 +65,20 @@ TEST_CASE("each line has a tag in front, and comes out when it is whole") {
 }
 
 TEST_CASE("a progress bar comes through as it is drawn") {
-  LineTagger tagger("<t>");
+  Tagger tagger("<t>");
   CHECK(tagger.feed("10%\r20%\r30%") == "<t>10%\r<t>20%\r");
   CHECK(tagger.feed("\r\n") == "<t>30%\r<t>\n");
 }
 
 TEST_CASE("last words without a newline are not lost, and get none") {
-  LineTagger tagger("<t>");
+  Tagger tagger("<t>");
   CHECK(tagger.feed("Segmentation fault") == "");
   CHECK(tagger.finish() == "<t>Segmentation fault");
   CHECK(tagger.finish() == "");
 }
 
 TEST_CASE("what comes after the last words is a new line") {
-  LineTagger tagger("<t>");
+  Tagger tagger("<t>");
   tagger.feed("the worker");
   tagger.finish();
   CHECK(tagger.feed("its child\n") == "<t>its child\n");
@@ -82,7 +86,7 @@ TEST_CASE("what comes after the last words is a new line") {
 
 TEST_CASE("a line that does not end is passed on in pieces with one tag") {
   const std::string chunk(64 << 10, 'x');
-  LineTagger tagger("<t>");
+  Tagger tagger("<t>");
   std::string out;
   std::size_t fed = 0, most_held = 0;
   for (int i = 0; i < 100; ++i) {
@@ -97,7 +101,7 @@ TEST_CASE("a line that does not end is passed on in pieces with one tag") {
 
 TEST_CASE("a line of exactly the limit") {
   const std::string line(LineTagger::kLineLimit, 'x');
-  LineTagger tagger("<t>");
+  Tagger tagger("<t>");
   CHECK(tagger.feed(line) == "<t>" + line);
   CHECK(tagger.finish() == "");
   CHECK(tagged({line, "\n", "a"}) == kTag + line + "\n" + kTag + "a");
@@ -113,12 +117,27 @@ TEST_CASE("tags do not depend on how the bytes arrive, and hide none of them") {
     RC_ASSERT(untagged(tagged(cut_at_random(output))) == output);
   });
   rc::prop("what is handed on before the end is whole lines", [] {
-    LineTagger tagger(kTag);
+    Tagger tagger(kTag);
     for (const std::string& piece : cut_at_random(*some_output())) {
       const std::string out = tagger.feed(piece);
       RC_ASSERT(out.empty() || out.ends_with('\n') || out.ends_with('\r'));
     }
   });
+}
+
+TEST_CASE("the time of a line is when its last bytes came") {
+  ::setenv("TZ", "UTC", 1);
+  LineTagger tagger(TagFormat().with_time(), {.rank = 0}, false);
+  const auto at = [](int seconds) { return WallTime(std::chrono::seconds(seconds)); };
+  CHECK(tagger.feed("a\nb", at(1)) == "Thu Jan  1 00:00:01 1970[0]<stdout>:a\n");
+  CHECK(tagger.feed("c\n", at(62)) == "Thu Jan  1 00:01:02 1970[0]<stdout>:bc\n");
+}
+
+TEST_CASE("in colour only the tag is, and an empty tag is not") {
+  LineTagger tagger(TagFormat(), {.rank = 1, .stream = Stream::err}, true);
+  CHECK(tagger.feed("x\n", WallTime()) == "\x1b[32m[1]<stderr>:\x1b[0mx\n");
+  LineTagger bare(*TagFormat::parse({"tag", ""}), {}, true);
+  CHECK(bare.feed("x\n", WallTime()) == "x\n");
 }
 
 }  // namespace kolo

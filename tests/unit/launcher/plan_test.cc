@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 namespace kolo {
 
@@ -18,6 +19,11 @@ Plan plan_of(const Hosts& hosts, int np) {
   return *plan;
 }
 
+// As many slots as it had, spread over twice as many.
+void choose_some(HostSpec& host) {
+  for (int i = 0; i < host.slots; ++i) host.chosen.push_back(2 * i + *rc::gen::inRange(0, 2));
+}
+
 // Hosts with names of their own, and an np that they have room for.
 struct Wish {
   Hosts hosts;
@@ -25,7 +31,7 @@ struct Wish {
 };
 
 void showValue(const Wish& wish, std::ostream& to) {
-  to << "-np " << wish.np << " -H " << print_hosts(wish.hosts);
+  to << "-np " << wish.np << " -H " << print_hosts(wish.hosts, HostFormat::horovod);
 }
 
 rc::Gen<Wish> wish() {
@@ -34,6 +40,7 @@ rc::Gen<Wish> wish() {
     int room = 0;
     for (int i = *rc::gen::inRange(1, 12); i > 0; --i) {
       wish.hosts.push_back({"h" + std::to_string(i), *rc::gen::inRange(1, 9)});
+      if (*rc::gen::arbitrary<bool>()) choose_some(wish.hosts.back());
       room += wish.hosts.back().slots;
     }
     wish.np = *rc::gen::inRange(1, room + 1);
@@ -51,9 +58,13 @@ auto grouped(const Plan& plan, Key key) {
 
 // By rank: where its process runs.  What is left of `now` when the stopped are gone and the new
 // ones have come must be `next`.
-std::map<int, std::pair<std::string, int>> places(const Plan& plan, const Ranks& ranks) {
-  std::map<int, std::pair<std::string, int>> out;
-  for (const int rank : ranks) out[rank] = {plan.slots[rank].host, plan.slots[rank].local_rank};
+using Place = std::tuple<std::string, int, int>;
+std::map<int, Place> places(const Plan& plan, const Ranks& ranks) {
+  std::map<int, Place> out;
+  for (const int rank : ranks) {
+    const Slot& slot = plan.slots[rank];
+    out[rank] = {slot.host, slot.local_rank, slot.index};
+  }
   return out;
 }
 
@@ -77,7 +88,8 @@ TEST_CASE("hosts are filled one after the other") {
                                                                      .local_rank = 1,
                                                                      .cross_rank = 0,
                                                                      .local_size = 2,
-                                                                     .cross_size = 1},
+                                                                     .cross_size = 1,
+                                                                     .index = 1},
                                                                     {.host = "b",
                                                                      .rank = 2,
                                                                      .local_rank = 0,
@@ -112,10 +124,23 @@ TEST_CASE("what cannot be placed is an error that gives both numbers") {
   const auto too_many = make_plan(hosts, 4, 0);
   REQUIRE_FALSE(too_many);
   CHECK(too_many.error() ==
-        Error(Errc::invalid_input, "asked for 4 workers, but the hosts have 3 slots"));
+        Error(Errc::invalid_input,
+              "Requested more processes (4) than there are available slots (3). Ask for fewer with "
+              "-np, or name more hosts or slots with -H or --hostfile."));
   CHECK_FALSE(make_plan(Hosts{}, 1, 0));
   CHECK_FALSE(make_plan(hosts, 0, 0));
   CHECK_FALSE(make_plan(hosts, -1, 0));
+}
+
+TEST_CASE("of a host's slots those that were chosen are taken, in their order") {
+  const Plan plan = plan_of({{"a", 2, "", {1, 3}}, {"b", 3, "", {0, 2, 5}}}, 4);
+  Ranks locals, indices;
+  for (const Slot& slot : plan.slots) {
+    locals.push_back(slot.local_rank);
+    indices.push_back(slot.index);
+  }
+  CHECK(locals == Ranks{0, 1, 0, 1});
+  CHECK(indices == Ranks{1, 3, 0, 2});
 }
 
 TEST_CASE("slots beyond an int are counted") {
@@ -145,6 +170,16 @@ TEST_CASE("a plan places everyone once") {
         RC_ASSERT(slots[local].local_size == static_cast<int>(slots.size()));
         RC_ASSERT(slots[local].rank == slots[0].rank + local);
       }
+    }
+  });
+  rc::prop("a worker sits in the slot that its host chose for its local rank", [] {
+    const auto w = *wish();
+    const Plan plan = *make_plan(w.hosts, w.np, 0);
+    for (const Slot& slot : plan.slots) {
+      const auto spec = std::find_if(w.hosts.begin(), w.hosts.end(),
+                                     [&](const HostSpec& h) { return h.name == slot.host; });
+      RC_ASSERT(slot.index ==
+                (spec->chosen.empty() ? slot.local_rank : spec->chosen[slot.local_rank]));
     }
   });
   rc::prop("only the last host that is used may have slots left", [] {
@@ -180,6 +215,16 @@ TEST_CASE("the difference of two plans") {
   SECTION("a rank that moves is stopped here and started there") {
     CHECK(diff(before, plan_of({{"b", 2}, {"a", 2}}, 4)) ==
           Diff{.start = {0, 1, 2, 3}, .keep = {}, .stop = {0, 1, 2, 3}});
+  }
+  SECTION("a worker whose slot is another one now is started anew") {
+    CHECK(diff(before, plan_of({{"a", 2, "", {0, 3}}, {"b", 2}}, 4)) ==
+          Diff{.start = {1}, .keep = {0, 2, 3}, .stop = {1}});
+  }
+  SECTION("so is one that has another local rank, though its slot is the same") {
+    const Plan one = plan_of({{"a", 1}, {"b", 2}}, 3);
+    const Plan other = plan_of({{"a", 2}, {"b", 1, "", {1}}}, 3);
+    CHECK(one.slots[2].index == other.slots[2].index);
+    CHECK(diff(one, other) == Diff{.start = {1, 2}, .keep = {0}, .stop = {1, 2}});
   }
   SECTION("from nothing, everyone is started") {
     CHECK(diff(Plan{}, before) == Diff{.start = {0, 1, 2, 3}, .keep = {}, .stop = {}});

@@ -23,11 +23,14 @@ struct Desk {
 
   Desk() {
     ::signal(SIGPIPE, SIG_IGN);  // as the launcher does
-    printer.emplace(out.write_end.get(), err.write_end.get());
+    printer.emplace();
   }
 
-  void print(Stream stream, std::string text) {
-    printer->print(stream, std::move(text), [] {});
+  int to_out() const { return out.write_end.get(); }
+  int to_err() const { return err.write_end.get(); }
+
+  void print(int fd, std::string text) {
+    printer->print(fd, std::move(text), [](const Result<Unit>&) {});
   }
 
   // All that was printed to one of them; the printer is gone then.
@@ -48,7 +51,7 @@ TEST_CASE("each stream gets its own text, in the order of the calls") {
   Desk desk;
   std::string numbers;
   for (int i = 0; i < 1000; ++i) {
-    desk.print(i % 2 ? Stream::err : Stream::out, std::to_string(i) + "\n");
+    desk.print(i % 2 ? desk.to_err() : desk.to_out(), std::to_string(i) + "\n");
     if (i % 2 == 0) numbers += std::to_string(i) + "\n";
   }
   CHECK(desk.all_of(desk.out) == numbers);
@@ -59,7 +62,8 @@ TEST_CASE("each piece is reported once it is written, and in order") {
   Desk desk;
   std::vector<int> written;
   for (int i = 0; i < 100; ++i)
-    desk.printer->print(Stream::out, "x", [&written, i] { written.push_back(i); });
+    desk.printer->print(desk.to_out(), "x",
+                        [&written, i](const Result<Unit>&) { written.push_back(i); });
   CHECK(desk.all_of(desk.out) == std::string(100, 'x'));
   REQUIRE(written.size() == 100);
   for (int i = 0; i < 100; ++i) CHECK(written[i] == i);
@@ -68,10 +72,10 @@ TEST_CASE("each piece is reported once it is written, and in order") {
 TEST_CASE("whoever prints does not wait for a reader that stands still") {
   Desk desk;
   std::atomic<bool> written = false;
-  desk.printer->print(Stream::out, std::string(1 << 20, 'x'),
-                      [&] { written = true; });  // more than a pipe holds
+  desk.printer->print(desk.to_out(), std::string(1 << 20, 'x'),
+                      [&](const Result<Unit>&) { written = true; });  // more than a pipe holds
   CHECK_FALSE(written);
-  desk.print(Stream::out, "y");
+  desk.print(desk.to_out(), "y");
   auto reader = std::async(std::launch::async, [&] {
     std::size_t bytes = 0;
     std::array<char, 4096> buffer;
@@ -88,7 +92,7 @@ TEST_CASE("whoever prints does not wait for a reader that stands still") {
 TEST_CASE("a descriptor that somebody made non-blocking is written to all the same") {
   Desk desk;
   REQUIRE(set_nonblocking(desk.out.write_end.get()));
-  desk.print(Stream::out, std::string(300'000, 'x'));
+  desk.print(desk.to_out(), std::string(300'000, 'x'));
   auto reader = std::async(std::launch::async, [&] {
     std::string text;
     std::array<char, 4096> buffer;
@@ -100,24 +104,26 @@ TEST_CASE("a descriptor that somebody made non-blocking is written to all the sa
   CHECK(reader.get() == std::string(300'000, 'x'));
 }
 
-TEST_CASE("when the reader is gone the rest is dropped, reported as written, and nobody hangs") {
+TEST_CASE("when the reader is gone the rest is dropped, reported as such, and nobody hangs") {
   Desk desk;
-  int written = 0;
+  int written = 0, dropped = 0;
   desk.out.read_end.reset();
   for (int i = 0; i < 10; ++i)
-    desk.printer->print(Stream::out, std::string(100'000, 'x'), [&written] { ++written; });
-  desk.print(Stream::err, "still here");
+    desk.printer->print(desk.to_out(), std::string(100'000, 'x'),
+                        [&](const Result<Unit>& result) { result ? ++written : ++dropped; });
+  desk.print(desk.to_err(), "still here");
   CHECK(desk.all_of(desk.err) == "still here");
-  CHECK(written == 10);
+  CHECK(written == 0);
+  CHECK(dropped == 10);
 }
 
 TEST_CASE("a reader that goes away in the middle of a piece does not hold it up") {
   Desk desk;
-  desk.print(Stream::out, std::string(1 << 20, 'x'));
+  desk.print(desk.to_out(), std::string(1 << 20, 'x'));
   std::array<char, 1000> buffer;
   REQUIRE(::read(desk.out.read_end.get(), buffer.data(), buffer.size()) == 1000);
   desk.out.read_end.reset();
-  desk.print(Stream::err, "end");
+  desk.print(desk.to_err(), "end");
   CHECK(desk.all_of(desk.err) == "end");
 }
 

@@ -16,7 +16,9 @@ struct Job {
       {"python", "train.py", "--lr", "0.1"}, {}, "/home/ada", {"127.0.0.1", 4711}, kKey};
   Plan plan = *make_plan(std::vector<HostSpec>{{"a", 2}, {"b", 1}}, 3, 5);
 
-  explicit Job(std::vector<std::string> env = {}) { setting.env = std::move(env); }
+  explicit Job(std::vector<std::string> env = {}) {
+    setting.environment.inherited = std::move(env);
+  }
 
   Recipe recipe(int rank) const { return make_recipe(setting, plan.slots[rank], plan, "10.0.0.7"); }
 
@@ -100,6 +102,47 @@ TEST_CASE("the key is in the environment and nowhere else") {
   CHECK(std::count_if(recipe.env.begin(), recipe.env.end(), [](const std::string& entry) {
           return entry.find(kKey.hex()) != entry.npos;
         }) == 1);
+}
+
+TEST_CASE("rules say which variables are inherited, and the last that fits counts") {
+  Job job({"AWS_SECRET=s", "AWS_REGION=r", "PATH=/bin", "A=1"});
+  const auto names = [&] {
+    std::vector<std::string> out;
+    for (const auto& [name, value] : user_variables(job.setting.environment)) out.push_back(name);
+    return out;
+  };
+  using Names = std::vector<std::string>;
+  CHECK(names() == Names{"A", "AWS_REGION", "AWS_SECRET", "PATH"});
+  job.setting.environment.rules = {{"AWS_*", false}};
+  CHECK(names() == Names{"A", "PATH"});
+  job.setting.environment.rules = {{"AWS_*", false}, {"AWS_REGION", true}};
+  CHECK(names() == Names{"A", "AWS_REGION", "PATH"});
+  job.setting.environment.rules = {{"AWS_REGION", true}, {"*", false}};
+  CHECK(names().empty());
+  job.setting.environment.rules = {{"*", false}, {"[AP]*", true}, {"AWS_?ECRET", false}};
+  CHECK(names() == Names{"A", "AWS_REGION", "PATH"});
+}
+
+TEST_CASE("what the user exports counts more than options, and they more than what is inherited") {
+  Job job({"HOROVOD_CYCLE_TIME=1", "NCCL_DEBUG=WARN", "HOME=/home/ada"});
+  job.setting.environment.rules = {{"*", false}};
+  job.setting.environment.tunables = {"HOROVOD_CYCLE_TIME=2", "NCCL_DEBUG=INFO"};
+  job.setting.environment.exported = {"NCCL_DEBUG=TRACE=x", "EMPTY="};
+  auto variables = job.variables(0);
+  CHECK(variables["HOROVOD_CYCLE_TIME"] == "2");
+  CHECK(variables["NCCL_DEBUG"] == "TRACE=x");
+  CHECK(variables.contains("EMPTY"));
+  CHECK_FALSE(variables.contains("HOME"));
+}
+
+TEST_CASE("a worker's place cannot be overwritten") {
+  Job job;
+  job.setting.environment.exported = {"HOROVOD_RANK=7", "KOLO_STORE=elsewhere:1"};
+  CHECK(job.variables(2).at("HOROVOD_RANK") == "2");
+  CHECK(job.variables(2).at("KOLO_STORE") == "127.0.0.1:4711");
+  CHECK(is_ours("HOROVOD_RANK"));
+  CHECK(is_ours("KOLO_JOB_KEY"));
+  CHECK_FALSE(is_ours("HOROVOD_CYCLE_TIME"));
 }
 
 }  // namespace kolo

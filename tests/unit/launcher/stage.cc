@@ -26,7 +26,8 @@ struct InWords {
 }  // namespace
 
 Stage::Stage(std::string_view hosts, int np, Policy policy)
-    : plan_(*make_plan(*parse_hosts(hosts), np, 3)), supervisor_(plan_, policy, began_) {}
+    : plan_(*make_plan(parse_hosts({"hosts", hosts}, nullptr)->hosts, np, 3)),
+      supervisor_(plan_, policy, began_) {}
 
 void Stage::hear(const Event& event) {
   for (const Order& order : supervisor_.on(event, now_))

@@ -64,7 +64,7 @@ class Stage {
 
   JobPhase phase() const { return supervisor_.phase(); }
   const Outcome& outcome() const { return supervisor_.outcome(); }
-  int code() const { return exit_code(outcome()); }
+  int code() const { return exit_code(outcome(), ExitCodePolicy::first); }
   const Plan& plan() const { return plan_; }
   Duration elapsed() const { return now_ - began_; }
 

@@ -246,7 +246,7 @@ TEST_CASE("every job ends, and its code tells how it went") {
     const auto longest = policy.start_timeout + kLongestLife + policy.last_words + policy.grace +
                          2 * policy.patience + 2s;
     RC_ASSERT(world.took() <= longest);
-    RC_ASSERT((exit_code(world.outcome()) == 0) == world.success());
+    RC_ASSERT((exit_code(world.outcome(), ExitCodePolicy::first) == 0) == world.success());
   });
   rc::prop("among workers alone, the first that fails gives the code", [] {
     const Plan plan = some_plan();
@@ -255,7 +255,8 @@ TEST_CASE("every job ends, and its code tells how it went") {
     for (auto& [host, fate] : fates.hosts) fate = {.ready_after = 1s};
     World world(plan, fates);
     world.play();
-    RC_ASSERT(exit_code(world.outcome()) == world.first_bad_code().value_or(0));
+    RC_ASSERT(exit_code(world.outcome(), ExitCodePolicy::first) ==
+              world.first_bad_code().value_or(0));
   });
 }
 
@@ -284,7 +285,7 @@ TEST_CASE("no sequence of events, however senseless, confuses a supervisor") {
     }
     for (const std::string& host : plan.hosts()) hear(heard::HostEnded{host, "terminated"});
     RC_ASSERT(finishes == 1);
-    if (exit_code(supervisor.outcome()) == 0)
+    if (exit_code(supervisor.outcome(), ExitCodePolicy::first) == 0)
       for (const WorkerEnd& end : supervisor.outcome().workers)
         RC_ASSERT(end.status == ExitStatus::exited(0));
   });

@@ -388,13 +388,4 @@ TEST_CASE("what makes no sense changes nothing") {
   CHECK(stage.code() == 0);
 }
 
-TEST_CASE("the code of an outcome: the failure's, else the interrupt's, else 0") {
-  Outcome outcome;
-  CHECK(exit_code(outcome) == 0);
-  outcome.interrupted_by = SIGTERM;
-  CHECK(exit_code(outcome) == 143);
-  outcome.failure = Failure{.exit_code = 3};
-  CHECK(exit_code(outcome) == 3);
-}
-
 }  // namespace kolo

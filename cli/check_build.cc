@@ -1,0 +1,107 @@
+#include "cli/check_build.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+
+#include "base/text.h"
+#include "cli/version.h"
+
+namespace kolo {
+
+namespace {
+
+namespace fs = std::filesystem;
+using Heading = Capability::Heading;
+
+void add_folders_of(const fs::path& file, std::vector<std::string>& to) {
+  std::ifstream lines(file);
+  for (std::string line; std::getline(lines, line);)
+    if (line.starts_with('/')) to.push_back(line);
+}
+
+// Where the system's loader would look, in its order.
+std::vector<std::string> library_folders(const ReadVariable& variable) {
+  std::vector<std::string> folders;
+  const std::string path = variable("LD_LIBRARY_PATH").value_or("");
+  for (const auto folder : split(path, ':'))
+    if (!folder.empty()) folders.emplace_back(folder);
+  std::error_code error;
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator("/etc/ld.so.conf.d", error))
+    files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  for (const fs::path& file : files) add_folders_of(file, folders);
+  for (const auto folder : {"/lib64", "/usr/lib64", "/lib", "/usr/lib"})
+    folders.emplace_back(folder);
+  return folders;
+}
+
+// "libnccl.so.2: /usr/lib/libnccl.so.2", or where it is not.
+std::string whereabouts(const std::vector<std::string>& names,
+                        const std::vector<std::string>& folders) {
+  std::error_code error;
+  for (const std::string& name : names)
+    for (const std::string& folder : folders)
+      if (const auto path = fs::path(folder) / name; fs::exists(path, error))
+        return fmt::format("{} is there", path.string());
+  return fmt::format("{} is not in {}", fmt::join(names, " or "), fmt::join(folders, ", "));
+}
+
+Capability framework(std::string name, std::string_view module) {
+  return {Heading::framework,
+          std::move(name),
+          false,
+          {fmt::format("{} is not part of Kolo {}", module, KOLO_VERSION)}};
+}
+
+std::string section(const std::vector<Capability>& capabilities, Heading heading) {
+  std::string text;
+  for (const Capability& each : capabilities)
+    if (each.heading == heading)
+      text += fmt::format("    [{}] {}\n", each.available ? 'X' : ' ', each.name);
+  return text;
+}
+
+}  // namespace
+
+std::vector<Capability> find_capabilities(const ReadVariable& variable) {
+  const auto folders = library_folders(variable);
+  const std::string unused = fmt::format("Kolo {} cannot use it yet", KOLO_VERSION);
+  const auto library = [&](Heading heading, std::string name, std::vector<std::string> files) {
+    return Capability{heading, std::move(name), false, {whereabouts(files, folders), unused}};
+  };
+  const std::vector<std::string> mpi = {"libmpi.so.40", "libmpi.so.12", "libmpich.so.12"};
+  const std::vector<std::string> gloo = {"libgloo.so", "libgloo.so.0"};
+  return {
+      framework("TensorFlow", "horovod.tensorflow"),
+      framework("PyTorch", "horovod.torch"),
+      framework("MXNet", "horovod.mxnet"),
+      library(Heading::controller, "MPI", mpi),
+      library(Heading::controller, "Gloo", gloo),
+      {Heading::controller, "Kolo", true, {"built in; --gloo means this one"}},
+      library(Heading::operation, "NCCL", {"libnccl.so.2"}),
+      {Heading::operation, "DDL", false, {"IBM no longer has it"}},
+      library(Heading::operation, "CCL", {"libccl.so.1"}),
+      library(Heading::operation, "MPI", mpi),
+      library(Heading::operation, "Gloo", gloo),
+      {Heading::operation, "Kolo", true, {"built in"}},
+  };
+}
+
+std::string check_build_text(const std::vector<Capability>& capabilities, bool verbose) {
+  std::string text;
+  if (verbose)
+    for (const Capability& each : capabilities)
+      for (const std::string& line : each.why) text += fmt::format("{}: {}\n", each.name, line);
+  text += fmt::format("{}Horovod v{}:\n", verbose ? "\n" : "", kHorovodVersion);
+  text += "\nAvailable Frameworks:\n" + section(capabilities, Heading::framework);
+  text += "\nAvailable Controllers:\n" + section(capabilities, Heading::controller);
+  text += "\nAvailable Tensor Operations:\n" + section(capabilities, Heading::operation);
+  return text;
+}
+
+}  // namespace kolo

@@ -1,0 +1,168 @@
+#include "cli/dry_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <unordered_map>
+
+#include "cli/table.h"
+
+namespace kolo {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kRanksShown = 64;
+
+// The first and the last rank of each host.
+using Ranks = std::unordered_map<std::string, std::pair<int, int>>;
+
+Ranks ranks_by_host(const Plan& plan) {
+  Ranks out;
+  for (const Slot& slot : plan.slots)
+    out.try_emplace(slot.host, slot.rank, slot.rank).first->second.second = slot.rank;
+  return out;
+}
+
+std::string ranks_text(const Ranks& ranks, const std::string& host) {
+  const auto found = ranks.find(host);
+  if (found == ranks.end()) return "-";
+  const auto [first, last] = found->second;
+  return first == last ? std::to_string(first) : fmt::format("{}-{}", first, last);
+}
+
+// As a shell would take it.
+std::string quoted(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+";
+  if (!word.empty() && word.find_first_not_of(kPlain) == word.npos) return word;
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+std::string hosts_section(const JobSpec& spec, const std::optional<Plan>& plan) {
+  const Ranks ranks = plan ? ranks_by_host(*plan) : Ranks();
+  Table table({"host", "slots", "ranks"});
+  for (const HostSpec& host : spec.hosts)
+    table.add({host.user.empty() ? host.name : host.user + "@" + host.name,
+               std::to_string(host.slots), ranks_text(ranks, host.name)});
+  return "hosts:\n" + table.text();
+}
+
+std::string plan_section(const Plan& plan) {
+  Table table({"rank", "host", "slot", "local", "cross"});
+  const int shown = std::min(plan.size(), kRanksShown);
+  for (int rank = 0; rank < shown; ++rank) {
+    const Slot& slot = plan.slots[rank];
+    table.add({std::to_string(slot.rank), slot.host, std::to_string(slot.index),
+               fmt::format("{}/{}", slot.local_rank, slot.local_size),
+               fmt::format("{}/{}", slot.cross_rank, slot.cross_size)});
+  }
+  std::string text = "\nplan:\n" + table.text();
+  if (plan.size() > shown)
+    text += fmt::format("  and {} more; --json lists them all\n", plan.size() - shown);
+  return text;
+}
+
+std::string recipe_section(const JobSpec& spec, const Preview& preview) {
+  std::string command;
+  for (const std::string& word : spec.command)
+    command += (command.empty() ? "" : " ") + quoted(word);
+  std::string text = fmt::format(
+      "\neach worker:\n  runs    {}\n  in      {}\n  gets    {} of the launcher's variables, and\n",
+      command, spec.cwd, preview.inherited);
+  for (const auto& [name, value] : preview.common)
+    text += fmt::format("          {}={}\n", name, value);
+  text += "          HOROVOD_RANK, HOROVOD_LOCAL_RANK and the like, as in the plan\n";
+  return text;
+}
+
+std::string_view mark(Check::Verdict verdict) {
+  switch (verdict) {
+    case Check::Verdict::good:
+      return "ok";
+    case Check::Verdict::doubtful:
+      return "??";
+    case Check::Verdict::bad:
+      return "NO";
+  }
+  return {};
+}
+
+std::string checks_section(const Preview& preview) {
+  Table table({"", "check", "result"});
+  for (const Check& check : preview.checks)
+    table.add({std::string(mark(check.verdict)), check.what, check.text});
+  return "\nchecks:\n" + table.text();
+}
+
+Json json_of(const HostSpec& host) {
+  Json json = {{"host", host.name}, {"slots", host.slots}};
+  if (!host.user.empty()) json["user"] = host.user;
+  if (!host.chosen.empty()) json["chosen"] = host.chosen;
+  if (host.slots == 0) json["slots"] = nullptr;  // nobody said how many
+  return json;
+}
+
+Json json_of(const Slot& slot, const Plan& plan) {
+  Json env = Json::object();
+  for (const auto& [name, value] : slot_variables(slot, plan)) env[name] = value;
+  return {{"rank", slot.rank},
+          {"host", slot.host},
+          {"slot", slot.index},
+          {"local_rank", slot.local_rank},
+          {"local_size", slot.local_size},
+          {"cross_rank", slot.cross_rank},
+          {"cross_size", slot.cross_size},
+          {"env", std::move(env)}};
+}
+
+std::string dumped(const Json& json) {
+  // A host name or a variable may have any bytes.
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace
+
+std::string dry_run_text(const JobSpec& spec, const Preview& preview) {
+  std::string text = hosts_section(spec, preview.plan);
+  if (preview.plan) text += plan_section(*preview.plan) + recipe_section(spec, preview);
+  text += checks_section(preview);
+  return text + (preview.exit_code() == 0 ? "\nNothing was started.\n"
+                                          : "\nThe job cannot be started like this.\n");
+}
+
+std::string dry_run_json(const JobSpec& spec, const Preview& preview) {
+  Json out;
+  out["np"] = spec.np;
+  out["command"] = spec.command;
+  out["cwd"] = spec.cwd;
+  out["hosts"] = Json::array();
+  for (const HostSpec& host : spec.hosts) out["hosts"].push_back(json_of(host));
+  out["workers"] = Json::array();
+  if (preview.plan)
+    for (const Slot& slot : preview.plan->slots)
+      out["workers"].push_back(json_of(slot, *preview.plan));
+  out["env"] = Json::object();
+  for (const auto& [name, value] : preview.common) out["env"][name] = value;
+  out["inherited_variables"] = preview.inherited;
+  out["checks"] = Json::array();
+  for (const Check& check : preview.checks)
+    out["checks"].push_back({{"check", check.what},
+                             {"ok", check.verdict != Check::Verdict::bad},
+                             {"doubtful", check.verdict == Check::Verdict::doubtful},
+                             {"text", check.text}});
+  out["exit_code"] = preview.exit_code();
+  return dumped(out);
+}
+
+std::string hosts_json(const std::vector<HostSpec>& hosts) {
+  Json out = Json::array();
+  for (const HostSpec& host : hosts) out.push_back(json_of(host));
+  return dumped(out);
+}
+
+}  // namespace kolo

@@ -1,0 +1,86 @@
+#include "cli/host_options.h"
+
+#include <fmt/format.h>
+
+namespace kolo {
+
+namespace {
+
+int total_slots(const std::vector<HostSpec>& hosts) {
+  int slots = 0;
+  for (const HostSpec& host : hosts) slots += host.slots;
+  return slots;
+}
+
+Result<HostList> from_file(const std::string& path, const Surroundings& around) {
+  const auto content = around.read_file(path);
+  if (!content) return content.error();
+  return parse_host_file({path, *content});
+}
+
+Result<HostList> from_script(const std::string& program, const Surroundings& around) {
+  const auto printed = around.run_script(program);
+  if (!printed) return printed.error();
+  return parse_host_file({"what " + program + " prints", *printed});
+}
+
+Result<HostList> from_options(const Values& values, const Surroundings& around) {
+  if (const auto text = values.text("--hosts"))
+    return parse_hosts({"argument -H/--hosts", *text}, around.read_file);
+  if (const auto path = values.text("--hostfile")) return from_file(*path, around);
+  if (const auto program = values.text("--host-discovery-script"))
+    return from_script(*program, around);
+  return HostList{};
+}
+
+Result<std::vector<HostSpec>> narrowed(std::vector<HostSpec> hosts, const Values& values) {
+  Result<std::vector<HostSpec>> out = std::move(hosts);
+  if (const auto text = values.text("--include"))
+    out = include(std::move(*out), {"argument --include", *text});
+  if (const auto text = values.text("--exclude"); text && out)
+    out = exclude(std::move(*out), {"argument --exclude", *text});
+  return out;
+}
+
+void give_slots(std::vector<HostSpec>& hosts, const Values& values, const Surroundings& around) {
+  const auto fixed = values.integer("--slots-per-host");
+  resolve_slots(hosts,
+                [&](const HostSpec& host) { return fixed ? *fixed : around.count_slots(host); });
+}
+
+}  // namespace
+
+bool names_hosts(const Values& values) {
+  return values.has("--hosts") || values.has("--hostfile") || values.has("--host-discovery-script");
+}
+
+Result<std::optional<Allocation>> ask_scheduler(const Surroundings& around) {
+  // A job that starts another inside one of its workers has its own part of the hosts only.
+  if (around.variable("KOLO_STORE")) return std::optional<Allocation>();
+  return find_allocation(around.variable, around.read_file);
+}
+
+Result<ChosenHosts> choose_hosts(const Values& values, const std::optional<Allocation>& allocation,
+                                 const Surroundings& around) {
+  auto list = allocation ? allocation->list : from_options(values, around);
+  if (!list) return list.error();
+  ChosenHosts out{std::move(list->hosts), std::move(list->notes)};
+  if (out.hosts.empty()) {
+    for (const auto name : {"--include", "--exclude"})
+      if (values.has(name))
+        return Error(Errc::invalid_input,
+                     fmt::format("argument {}: there are no hosts to choose from", name));
+    return out;
+  }
+  give_slots(out.hosts, values, around);
+  if (allocation)
+    out.notes.push_back(fmt::format("hosts from {}: {}, {} slots", allocation->from,
+                                    print_hosts(out.hosts, HostFormat::slurm),
+                                    total_slots(out.hosts)));
+  auto rest = narrowed(std::move(out.hosts), values);
+  if (!rest) return rest.error();
+  out.hosts = std::move(*rest);
+  return out;
+}
+
+}  // namespace kolo

@@ -1,0 +1,28 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/parse.h"
+#include "cli/values.h"
+
+namespace kolo {
+
+struct ChosenHosts {
+  std::vector<HostSpec> hosts;  // with their slots; empty: nobody said any
+  std::vector<std::string> notes;
+};
+
+// Whether one of the options names hosts.
+bool names_hosts(const Values&);
+
+// What a scheduler has given to this job; none: there is no scheduler, or it is not ours to ask.
+Result<std::optional<Allocation>> ask_scheduler(const Surroundings&);
+
+// The hosts that the options name, or else those of the allocation.
+Result<ChosenHosts> choose_hosts(const Values&, const std::optional<Allocation>&,
+                                 const Surroundings&);
+
+}  // namespace kolo

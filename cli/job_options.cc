@@ -1,0 +1,237 @@
+#include "cli/job_options.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace kolo {
+
+namespace {
+
+Error refuse(std::string_view name, std::string_view what) {
+  return Error(Errc::invalid_input, fmt::format("argument {}: {}", option(name).names, what));
+}
+
+Text text_of(std::string_view name, const std::string& content) {
+  return {fmt::format("argument {}", option(name).names), content};
+}
+
+Duration seconds(double n) {
+  return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(n));
+}
+
+// What the option says; else what the launcher's own variable says, if that makes sense.
+Result<std::optional<int>> integer_or_variable(const Values& values, const ReadVariable& variable,
+                                               std::string_view name) {
+  if (const auto given = values.integer(name)) return std::optional(*given);
+  const std::string fallback(option(name).fallback);
+  const auto text = variable(fallback);
+  if (!text) return std::optional<int>();
+  const auto number = python_int(*text);
+  const auto& limits = option(name).limits;
+  if (!number || static_cast<double>(*number) < limits.least ||
+      static_cast<double>(*number) > limits.most)
+    return Error(Errc::invalid_input,
+                 fmt::format("the variable {} must be a number of seconds, not {}", fallback,
+                             python_repr(*text)));
+  return std::optional(static_cast<int>(*number));
+}
+
+Result<Unit> apply_times(const Values& values, const ReadVariable& variable, RunJob& run) {
+  if (const auto grace = values.number("--grace")) run.spec.grace = seconds(*grace);
+  const auto start = integer_or_variable(values, variable, "--start-timeout");
+  if (!start) return start.error();
+  if (start->value_or(0) > 0) {  // Horovod takes 0 for nothing said
+    run.spec.start_timeout = seconds(**start);
+    run.spec.environment.tunables.push_back(fmt::format("HOROVOD_START_TIMEOUT={}", **start));
+  }
+  return Unit{};
+}
+
+bool is_variable_name(std::string_view name) {
+  return !name.empty() && name.find('\0') == name.npos;
+}
+
+Result<Unit> apply_exports(const Values& values, const ReadVariable& variable, RunJob& run) {
+  for (const std::string& text : values.all("--export")) {
+    const auto equals = text.find('=');
+    const std::string name = text.substr(0, equals);
+    if (!is_variable_name(name))
+      return refuse("--export", fmt::format("{} names no variable", python_repr(text)));
+    if (is_ours(name))
+      return refuse("--export", fmt::format("{} is what each worker is told by us", name));
+    const auto value = equals == text.npos ? variable(name) : text.substr(equals + 1);
+    if (!value)
+      return refuse("--export",
+                    fmt::format("{0} is not set here; say -x {0}=VALUE to give it one", name));
+    run.spec.environment.exported.push_back(fmt::format("{}={}", name, *value));
+  }
+  return Unit{};
+}
+
+Result<Unit> apply_environment(const Values& values, const ReadVariable& variable, RunJob& run) {
+  for (const auto& [name, value] : worker_variables(values))
+    run.spec.environment.tunables.push_back(fmt::format("{}={}", name, value));
+  for (const std::string& text : values.all("--env-rules")) {
+    const auto rules = parse_env_rules(text);
+    if (!rules) return rules.error();
+    auto& all = run.spec.environment.rules;
+    all.insert(all.end(), rules->begin(), rules->end());
+  }
+  return apply_exports(values, variable, run);
+}
+
+Result<Unit> apply_output(const Values& values, RunJob& run) {
+  OutputStyle& style = run.spec.output;
+  if (const auto format = values.text("--tag-format")) {
+    auto tag = TagFormat::parse(text_of("--tag-format", *format));
+    if (!tag) return tag.error();
+    style.tag = std::move(*tag);
+  }
+  if (values.has("--prefix-output-with-timestamp")) style.tag = std::move(style.tag).with_time();
+  const auto color = values.text("--color").value_or("auto");
+  style.color = color == "always"  ? Color::always
+                : color == "never" ? Color::never
+                                   : Color::automatic;
+  style.directory = values.text("--output-filename").value_or("");
+  if (values.has("--output-filename") && style.directory.empty())
+    return refuse("--output-filename", "the name of a directory is needed");
+  return Unit{};
+}
+
+Result<PortRange> parse_ports(const std::string& text) {
+  const auto dash = text.find('-');
+  const auto first = parse_int(text.substr(0, dash));
+  const auto last = dash == text.npos ? first : parse_int(text.substr(dash + 1));
+  constexpr int kLastPort = 65535;
+  if (!first || !last || *first < 1 || *last > kLastPort || *first > *last)
+    return refuse("--port-range",
+                  fmt::format("expected ports as 20000-20100, not {}", python_repr(text)));
+  return PortRange{static_cast<int>(*first), static_cast<int>(*last)};
+}
+
+Result<StdinTo> parse_stdin(const std::string& text, int np) {
+  if (text == "all") return StdinTo{StdinTo::Who::all, 0};
+  if (text == "none") return StdinTo{StdinTo::Who::none, 0};
+  const auto rank = parse_int(text);
+  if (!rank || *rank < 0 || *rank >= np)
+    return refuse("--stdin", fmt::format("expected a rank from 0 to {}, all or none, not {}",
+                                         np - 1, python_repr(text)));
+  return StdinTo{StdinTo::Who::rank, static_cast<int>(*rank)};
+}
+
+Result<Unit> apply_placement(const Values& values, RunJob& run) {
+  Placement& placement = run.spec.placement;
+  const auto pinning = values.text("--gpu-pinning").value_or("indexed");
+  placement.gpu_pinning = pinning == "exclusive" ? GpuPinning::exclusive
+                          : pinning == "none"    ? GpuPinning::none
+                                                 : GpuPinning::indexed;
+  const auto bind_to = values.text("--bind-to").value_or("none");
+  placement.bind_to = bind_to == "core"   ? BindTo::core
+                      : bind_to == "numa" ? BindTo::numa
+                                          : BindTo::none;
+  if (const auto text = values.text("--port-range")) {
+    const auto ports = parse_ports(*text);
+    if (!ports) return ports.error();
+    placement.ports = *ports;
+  }
+  if (const auto text = values.text("--stdin")) {
+    const auto to = parse_stdin(*text, run.spec.np);
+    if (!to) return to.error();
+    run.spec.stdin_to = *to;
+  }
+  return Unit{};
+}
+
+Result<Unit> check_elastic(const Values& values, int np) {
+  const auto least = values.integer("--min-np"), most = values.integer("--max-np");
+  if (least && *least > np)
+    return refuse("--min-np", fmt::format("{} is more than -np {}", *least, np));
+  if (most && *most < np)
+    return refuse("--max-np", fmt::format("{} is less than -np {}", *most, np));
+  const auto& range = values.all("--blacklist-cooldown-range");
+  if (range.size() == 2 && *python_int(range[0]) > *python_int(range[1]))
+    return refuse("--blacklist-cooldown-range",
+                  fmt::format("{} is more than {}", range[0], range[1]));
+  return Unit{};
+}
+
+Result<Unit> check_affinity(const Values& values) {
+  const auto text = values.text("--thread-affinity");
+  if (!text) return Unit{};
+  for (const auto core : split(*text, ','))
+    if (const auto number = parse_int(core); !number || *number < 0)
+      return refuse("--thread-affinity",
+                    fmt::format("expected cores as 0,2,4, not {}", python_repr(*text)));
+  return Unit{};
+}
+
+std::vector<std::string_view> given_with(const Values& values, State state) {
+  std::vector<std::string_view> names;
+  for (const Option& option : options())
+    if (option.state == state && values.has(option.name())) names.push_back(option.name());
+  return names;
+}
+
+// Nothing is ignored in silence.
+void add_notes(const Values& values, RunJob& run) {
+  const auto later = given_with(values, State::later);
+  if (!later.empty())
+    run.notes.push_back(
+        fmt::format("not available yet, so without effect: {}", fmt::join(later, ", ")));
+  const auto passed = given_with(values, State::reaches_workers);
+  if (!passed.empty())
+    run.notes.push_back(
+        fmt::format("passed on to the workers, where Kolo does not act on it yet: {}",
+                    fmt::join(passed, ", ")));
+  if (values.has("--host-discovery-script"))
+    run.notes.push_back(
+        "elastic training is not available yet: the hosts stay as --host-discovery-script names "
+        "them now");
+  const auto warning = values.integer("--stall-check-warning-time-seconds").value_or(60);
+  const auto shutdown = values.integer("--stall-check-shutdown-time-seconds").value_or(0);
+  if (shutdown > 0 && shutdown < warning)
+    run.notes.push_back(fmt::format(
+        "--stall-check-shutdown-time-seconds {} comes before the warning after {} s, and will be "
+        "ignored",
+        shutdown, warning));
+}
+
+ExitCodePolicy exit_code_policy(const Values& values) {
+  const auto text = values.text("--exit-code-policy").value_or("first");
+  return text == "max"     ? ExitCodePolicy::max
+         : text == "rank0" ? ExitCodePolicy::rank0
+                           : ExitCodePolicy::first;
+}
+
+}  // namespace
+
+Result<std::vector<EnvRule>> parse_env_rules(const std::string& text) {
+  std::vector<EnvRule> rules;
+  for (const auto each : split(text, ',')) {
+    const bool drop = each.starts_with('-');
+    const auto glob = each.substr(drop ? 1 : 0);
+    if (glob.empty() || glob.find('=') != glob.npos)
+      return refuse("--env-rules", fmt::format("expected names as '-AWS_*,AWS_REGION', not {}",
+                                               python_repr(text)));
+    rules.push_back({std::string(glob), !drop});
+  }
+  return rules;
+}
+
+Result<Unit> apply_options(const Values& values, const ReadVariable& variable, RunJob& run) {
+  run.spec.exit_code_policy = exit_code_policy(values);
+  Result<Unit> done = apply_times(values, variable, run);
+  if (done) done = apply_environment(values, variable, run);
+  if (done) done = apply_output(values, run);
+  if (done) done = apply_placement(values, run);
+  if (done) done = check_elastic(values, run.spec.np);
+  if (done) done = check_affinity(values);
+  if (done) add_notes(values, run);
+  return done;
+}
+
+}  // namespace kolo

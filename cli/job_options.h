@@ -1,0 +1,16 @@
+#pragma once
+
+#include "base/result.h"
+#include "cli/parse.h"
+#include "cli/values.h"
+
+namespace kolo {
+
+// Pure.  What the options say about a job, but for its size, its hosts and its command: into the
+// spec, and what the user should know about them into the notes.
+Result<Unit> apply_options(const Values&, const ReadVariable&, RunJob&);
+
+// "-AWS_*,AWS_REGION"
+Result<std::vector<EnvRule>> parse_env_rules(const std::string& text);
+
+}  // namespace kolo

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "cli/parse.h"
+
+namespace kolo {
+
+// Words that mean something of their own as the very first argument.  A program of such a name can
+// be started after any option, or by its path.
+struct Subcommand {
+  std::string_view name, usage, help;
+  bool works = true;
+};
+std::vector<Subcommand> subcommands();
+
+// None: the first word is none of them.
+std::optional<Result<Request>> parse_subcommand(const std::vector<std::string>& words,
+                                                const Surroundings&);
+
+}  // namespace kolo

@@ -1,0 +1,62 @@
+#include "cli/surroundings.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <array>
+#include <cstdlib>
+
+#include "base/fd.h"
+#include "launcher/hosts/discovery.h"
+
+namespace kolo {
+
+namespace {
+
+// Horovod's limit for what it finds out before a job.
+constexpr auto kScriptTimeout = std::chrono::seconds(30);
+
+std::optional<std::string> variable(const std::string& name) {
+  const char* value = std::getenv(name.c_str());
+  return value ? std::optional<std::string>(value) : std::nullopt;
+}
+
+// Pipes too, as in -hostfile <(command).
+Result<std::string> read_file(const std::string& path) {
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!fd) {
+    const Error error = Error::from_errno("reading " + path);
+    return Error(errno == ENOENT ? Errc::not_found : Errc::invalid_input, error.text());
+  }
+  std::string text;
+  std::vector<std::uint8_t> buffer(1 << 16);
+  for (;;) {
+    const auto moved = read_some(fd.get(), buffer);
+    if (!moved) return Error(Errc::invalid_input, "reading " + path + ": " + moved.error().text());
+    if (moved->bytes == 0) return text;
+    text.append(buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(moved->bytes));
+    if (text.size() > kHostTextLimit)
+      return Error(Errc::too_large,
+                   fmt::format("{} has more than {} MiB", path, kHostTextLimit >> 20));
+  }
+}
+
+// Of a machine that cannot be asked yet one slot is known.
+int count_slots(const HostSpec& host) {
+  static const auto names = names_of_this_machine();
+  if (!is_this_machine(host.name, names)) return 1;
+  const auto mask = variable("CUDA_VISIBLE_DEVICES");
+  return gpus_of_this_machine(mask ? std::optional<std::string_view>(*mask) : std::nullopt);
+}
+
+}  // namespace
+
+Surroundings own_surroundings() {
+  return {variable, read_file,
+          [](const std::string& script) {
+            return run_discovery_script(script, Deadline::in(kScriptTimeout));
+          },
+          count_slots};
+}
+
+}  // namespace kolo

@@ -1,0 +1,133 @@
+#include "cli/values.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+
+#include "base/text.h"
+
+namespace kolo {
+
+namespace {
+
+bool same_setting(const Option& a, const Option& b) {
+  return &a == &b || (!a.key.empty() && a.key == b.key) ||
+         (!a.variable.empty() && a.variable == b.variable);
+}
+
+// As Python prints a float, since the variables' readers have always been given that.
+std::string python_float_text(double value) {
+  const auto text = fmt::format("{}", value);
+  return text.find_first_of(".en") == text.npos ? text + ".0" : text;
+}
+
+std::string variable_text(const Option& option, const Values& values) {
+  if (!option.takes_value()) return std::string(option.sets);
+  const std::string text = *values.text(option.name());
+  if (option.kind == Kind::integer) return std::to_string(*python_int(text) * option.scale);
+  return option.kind == Kind::number ? python_float_text(*python_float(text)) : text;
+}
+
+// Both options mean the same list.
+std::vector<std::string> interfaces_of(const Values& values) {
+  std::vector<std::string> names;
+  for (const auto name : {"--network-interfaces", "--network-interface"})
+    for (const std::string& list : values.all(name))
+      for (const auto each : split(list, ','))
+        if (!each.empty() && std::find(names.begin(), names.end(), each) == names.end())
+          names.emplace_back(each);
+  return names;
+}
+
+void add_interfaces(const Values& values, std::vector<Variable>& to) {
+  const auto names = interfaces_of(values);
+  if (names.empty()) return;
+  to.emplace_back("NCCL_SOCKET_IFNAME", fmt::format("{}", fmt::join(names, ",")));
+  to.emplace_back("HOROVOD_GLOO_IFACE", names.front());
+}
+
+}  // namespace
+
+const std::vector<std::string>& Values::all(std::string_view name) const {
+  static const std::vector<std::string> none;
+  const auto found = by_name_.find(name);
+  return found == by_name_.end() ? none : found->second;
+}
+
+std::optional<std::string> Values::text(std::string_view name) const {
+  const auto& texts = all(name);
+  return texts.empty() ? std::nullopt : std::optional(texts.back());
+}
+
+std::optional<int> Values::integer(std::string_view name) const {
+  const auto found = text(name);
+  return found ? std::optional(static_cast<int>(*python_int(*found))) : std::nullopt;
+}
+
+std::optional<double> Values::number(std::string_view name) const {
+  const auto found = text(name);
+  return found ? python_float(*found) : std::nullopt;
+}
+
+Result<Values> gather(std::span<const Given> given) try {
+  CLI::App app;
+  app.set_help_flag();
+  for (const Option& option : options()) {
+    const std::string name(option.name());
+    if (!option.takes_value())
+      app.add_flag(name)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+    else if (option.repeatable)
+      app.add_option(name)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->expected(1);
+    else
+      app.add_option(name)
+          ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+          ->expected(option.arity);
+  }
+  std::vector<std::string> words;
+  for (const Given& each : given) {
+    const std::string name(each.option->name());
+    if (each.values.empty()) words.push_back(name);
+    // A second '=' in front: CLI11 takes an empty value for none, and "[a]" for a list.
+    for (const std::string& value : each.values)
+      words.push_back(fmt::format("{}=={}", name, value));
+  }
+  std::reverse(words.begin(), words.end());  // as CLI11 wants them
+  app.parse(words);
+
+  std::map<std::string, std::vector<std::string>, std::less<>> by_name;
+  for (const CLI::Option* each : app.get_options()) {
+    if (each->count() == 0) continue;
+    auto& texts = by_name[each->get_name()] = each->results();
+    if (option(each->get_name()).takes_value())
+      for (std::string& text : texts) text.erase(0, 1);
+  }
+  return Values(std::move(by_name));
+} catch (const CLI::Error& e) {
+  return Error(Errc::invalid_input, e.what());
+}
+
+std::vector<Given> merged(std::span<const Given> file, std::span<const Given> command_line) {
+  std::vector<Given> out;
+  for (const Given& given : file)
+    if (std::none_of(command_line.begin(), command_line.end(),
+                     [&](const Given& said) { return same_setting(*said.option, *given.option); }))
+      out.push_back(given);
+  out.insert(out.end(), command_line.begin(), command_line.end());
+  return out;
+}
+
+std::vector<Variable> worker_variables(const Values& values) {
+  std::vector<Variable> out;
+  for (const Option& option : options()) {
+    if (option.variable.empty() || option.kind == Kind::interfaces || !values.has(option.name()))
+      continue;
+    if (!option.needs.empty() && !values.has(option.needs)) continue;
+    out.emplace_back(option.variable, variable_text(option, values));
+  }
+  add_interfaces(values, out);
+  return out;
+}
+
+}  // namespace kolo

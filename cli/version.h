@@ -1,0 +1,10 @@
+#pragma once
+
+#include <string_view>
+
+namespace kolo {
+
+// What scripts read to learn which Horovod this is.
+inline constexpr std::string_view kHorovodVersion = "0.28.1";
+
+}  // namespace kolo

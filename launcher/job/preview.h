@@ -1,0 +1,32 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launcher/job/job.h"
+#include "launcher/plan/plan.h"
+
+namespace kolo {
+
+// One thing that was looked at before a job.
+struct Check {
+  enum class Verdict { good, doubtful, bad } verdict = Verdict::good;
+  std::string what, text;
+  int exit_code = 0;  // what the job would end with, if it is bad
+  bool operator==(const Check&) const = default;
+};
+
+// What a job would do, found out without starting anything.
+struct Preview {
+  std::optional<Plan> plan;      // none: the checks say why
+  std::vector<Variable> common;  // what every worker gets besides the launcher's own
+  int inherited = 0;             // how many of the launcher's own variables they get
+  std::vector<Check> checks;
+
+  int exit_code() const;  // 0: the job can be started
+};
+
+Preview preview(const JobSpec&);
+
+}  // namespace kolo

@@ -1,0 +1,104 @@
+#include "launcher/output/desk.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <utility>
+
+#include "base/log.h"
+
+namespace kolo {
+
+namespace {
+
+bool in_color(Color color, Stream stream) {
+  if (color != Color::automatic) return color == Color::always;
+  const char* terminal = std::getenv("TERM");
+  const char* plain = std::getenv("NO_COLOR");
+  const bool dumb = !terminal || std::string_view(terminal) == "dumb" || (plain && *plain);
+  return !dumb && ::isatty(stream == Stream::out ? STDOUT_FILENO : STDERR_FILENO);
+}
+
+int terminal_fd(Stream stream) {
+  return stream == Stream::out ? STDOUT_FILENO : STDERR_FILENO;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<OutputDesk>> OutputDesk::open(const OutputStyle& style,
+                                                     std::vector<Speaker> workers) {
+  std::optional<OutputFiles> files;
+  if (!style.directory.empty()) {
+    auto opened = OutputFiles::open(style.directory, static_cast<int>(workers.size()));
+    if (!opened) return std::move(opened.error()).during("--output-filename");
+    files = std::move(*opened);
+  }
+  return std::unique_ptr<OutputDesk>(new OutputDesk(style, std::move(workers), std::move(files)));
+}
+
+OutputDesk::OutputDesk(const OutputStyle& style, std::vector<Speaker> workers,
+                       std::optional<OutputFiles> files)
+    : directory_(style.directory), files_(std::move(files)) {
+  const auto lines = [&](Speaker speaker, Stream stream) {
+    speaker.stream = stream;
+    return Lines{LineTagger(style.tag, speaker, in_color(style.color, stream)),
+                 LineTagger(style.tag, speaker, false)};
+  };
+  for (const Speaker& speaker : workers)
+    workers_.push_back({lines(speaker, Stream::out), lines(speaker, Stream::err)});
+  if (files_) keeper_.emplace();
+}
+
+OutputDesk::Lines& OutputDesk::lines_of(int rank, Stream stream) {
+  return stream == Stream::out ? workers_[rank].out : workers_[rank].err;
+}
+
+void OutputDesk::put(int rank, Stream stream, std::string_view bytes, WallTime time, Fn written) {
+  Lines& lines = lines_of(rank, stream);
+  std::string shown = lines.shown.feed(bytes, time);
+  std::string kept = files_ ? lines.kept.feed(bytes, time) : "";
+  write(rank, stream, std::move(shown), std::move(kept), std::move(written));
+}
+
+void OutputDesk::finish(int rank) {
+  for (const Stream stream : {Stream::out, Stream::err}) {
+    Lines& lines = lines_of(rank, stream);
+    write(rank, stream, lines.shown.finish(), lines.kept.finish(), [] {});
+  }
+}
+
+// First into the file, then on: what is seen can be looked up.
+void OutputDesk::write(int rank, Stream stream, std::string shown, std::string kept, Fn written) {
+  Fn show = [this, stream, shown = std::move(shown), written = std::move(written)]() mutable {
+    terminal_.print(terminal_fd(stream), std::move(shown),
+                    [written = std::move(written)](const Result<Unit>&) { written(); });
+  };
+  if (files_)
+    keep(rank, stream, std::move(kept), std::move(show));
+  else
+    show();
+}
+
+void OutputDesk::keep(int rank, Stream stream, std::string text, Fn written) {
+  keeper_->print(files_->fd(rank, stream), std::move(text),
+                 [this, rank, written = std::move(written)](const Result<Unit>& result) {
+                   if (!result && !complained_.exchange(true))
+                     log(LogLevel::warning,
+                         fmt::format("what rank {} says cannot be kept in {}: {}", rank, directory_,
+                                     result.error().text()));
+                   written();
+                 });
+}
+
+void OutputDesk::afterwards(Fn fn) {
+  Fn show = [this, fn = std::move(fn)]() mutable {
+    terminal_.print(STDERR_FILENO, {}, [fn = std::move(fn)](const Result<Unit>&) { fn(); });
+  };
+  if (keeper_)
+    keeper_->print(-1, {}, [show = std::move(show)](const Result<Unit>&) mutable { show(); });
+  else
+    show();
+}
+
+}  // namespace kolo

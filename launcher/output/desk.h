@@ -1,0 +1,61 @@
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "launcher/output/files.h"
+#include "launcher/output/line_tagger.h"
+#include "launcher/output/printer.h"
+
+namespace kolo {
+
+// Where the workers' words go: with a tag in front of each line to the launcher's own stdout and
+// stderr, and to files of their own where the user wants them.
+//
+// Belongs to one thread; the callbacks come from others.
+class OutputDesk {
+ public:
+  using Fn = std::function<void()>;
+
+  // The workers by rank; a speaker's stream is not looked at.
+  static Result<std::unique_ptr<OutputDesk>> open(const OutputStyle&, std::vector<Speaker> workers);
+
+  // `written`: it is in the file and on the terminal, or will never be.
+  void put(int rank, Stream, std::string_view bytes, WallTime, Fn written);
+
+  // The last words, which may lack a newline.
+  void finish(int rank);
+
+  // Calls when all that was put before is written.
+  void afterwards(Fn);
+
+ private:
+  OutputDesk(const OutputStyle&, std::vector<Speaker> workers, std::optional<OutputFiles>);
+
+  // One stream of one worker.  A file gets no colours, so its lines are made apart.
+  struct Lines {
+    LineTagger shown, kept;
+  };
+  struct Worker {
+    Lines out, err;
+  };
+  Lines& lines_of(int rank, Stream);
+  void write(int rank, Stream, std::string shown, std::string kept, Fn written);
+  void keep(int rank, Stream, std::string text, Fn written);
+
+  std::vector<Worker> workers_;
+  const std::string directory_;
+  std::optional<OutputFiles> files_;
+  std::atomic<bool> complained_ = false;
+
+  Printer terminal_;
+  std::optional<Printer> keeper_;  // last: it hands on to the terminal
+};
+
+}  // namespace kolo

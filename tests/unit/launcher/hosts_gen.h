@@ -1,0 +1,42 @@
+#pragma once
+
+#include <rapidcheck.h>
+
+#include "launcher/hosts/hosts.h"
+
+// Hosts of all kinds, for properties.
+namespace kolo::gen {
+
+inline rc::Gen<std::string> name_end() {
+  return rc::gen::container<std::string>(rc::gen::elementOf(std::string("ab.-_0129")));
+}
+
+inline rc::Gen<std::string> name() {
+  const auto word =
+      rc::gen::map(rc::gen::pair(rc::gen::element("h", "node0", "7", "_"), name_end()),
+                   [](std::pair<const char*, std::string> parts) {
+                     return (parts.first + parts.second).substr(0, 255);
+                   });
+  const auto numbered = rc::gen::map(rc::gen::inRange(0, 30), [](int n) {
+    return std::string(n % 3 ? "n" : "n0") + std::to_string(n);
+  });
+  const auto address = rc::gen::map(rc::gen::inRange(1, 1 << 16),
+                                    [](int n) { return "2001:db8::" + std::to_string(n % 10000); });
+  return rc::gen::weightedOneOf<std::string>({{2, word}, {4, numbered}, {1, address}});
+}
+
+inline rc::Gen<HostSpec> host() {
+  return rc::gen::apply(
+      [](std::string name, int slots, std::string user) {
+        return HostSpec{std::move(name), slots, std::move(user), {}};
+      },
+      name(), rc::gen::inRange(0, 1000), rc::gen::element<std::string>("", "", "ann", "j.doe"));
+}
+
+// One at least, all with names of their own.
+inline rc::Gen<std::vector<HostSpec>> host_list() {
+  return rc::gen::nonEmpty(
+      rc::gen::uniqueBy<std::vector<HostSpec>>(host(), [](const HostSpec& h) { return h.name; }));
+}
+
+}  // namespace kolo::gen
