@@ -84,6 +84,7 @@ struct Trouble {
   for (int target = 0; target < 3; ++target)
     if (sources[target] >= 0 && ::dup2(sources[target], target) < 0) fail(preparing);
   if (::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0) fail(preparing);
+  if (request.umask) ::umask(*request.umask);
   if (!request.cwd.empty() && ::chdir(request.cwd.c_str()) != 0) fail(Trouble::Step::entering_cwd);
 
   sigset_t none;

@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -86,6 +87,7 @@ int carry_out(RunJob run) {
   run.spec.self = std::filesystem::read_symlink("/proc/self/exe", error).string();
   run.spec.cwd = std::filesystem::current_path(error).string();
   run.spec.environment.inherited = own_environment();
+  ::umask(static_cast<mode_t>(run.spec.umask = ::umask(077)));
   if (run.dry_run) return show_preview(run);
   const auto outcome =
       run_job(run.spec, [](const News& news) { log(LogLevel::info, message_for(news)); });

@@ -558,7 +558,6 @@ constexpr auto kOptions = std::to_array<Option>({
      .kind = Kind::text,
      .group = Group::workers,
      .help = "who reads what the launcher is given to read (default: 0)",
-     .state = State::later,
      .ours = true},
     {.names = "--tag-format",
      .value = "FORMAT",

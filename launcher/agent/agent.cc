@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -14,6 +15,7 @@
 
 #include "base/channel.h"
 #include "base/process.h"
+#include "base/socket.h"
 #include "launcher/agent/protocol.h"
 #include "launcher/agent/sweep.h"
 #include "launcher/agent/worker.h"
@@ -45,6 +47,9 @@ class Agent {
   void on(const Lease&) {}  // that it came is what matters
   void on(const Ack&);
   void on(const Close&);
+  void on(const Input&);
+  void on(const Hold&);
+  void on(const Resume&);
 
   void on_launcher_gone();
   void on_signal();
@@ -74,7 +79,7 @@ class Agent {
   };
   std::deque<Sent> unacknowledged_;
   std::size_t unacknowledged_bytes_ = 0;
-  bool launcher_gone_ = false;
+  bool launcher_gone_ = false, held_ = false;
 
   bool ending_ = false;
   TimePoint kill_at_ = TimePoint::max();
@@ -88,6 +93,26 @@ Fd signals_to_read() {
   ::sigaddset(&signals, SIGTERM);
   ::sigprocmask(SIG_BLOCK, &signals, nullptr);
   return Fd(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+std::uint32_t usable_cores() {
+  cpu_set_t cores;
+  return ::sched_getaffinity(0, sizeof cores, &cores) == 0
+             ? static_cast<std::uint32_t>(CPU_COUNT(&cores))
+             : 1;
+}
+
+// For what workers start that listens by itself (torch.distributed).  It may be taken before they
+// do, as anywhere.
+std::uint16_t some_free_port() {
+  const auto listener = listen_on({"127.0.0.1", 0});
+  const auto address =
+      listener ? local_address(listener->get()) : Result<Address>(listener.error());
+  return address ? address->port : 0;
+}
+
+Facts facts() {
+  return {usable_cores(), some_free_port()};
 }
 
 // None if it is gone already; as long as it is our parent, no other can have its number.
@@ -138,6 +163,7 @@ void Agent::on(const Hello& hello) {
   lease_ = std::chrono::milliseconds(hello.lease_ms);
   grace_ = std::chrono::milliseconds(hello.grace_ms);
   channel_.send(Up(Ready{KOLO_VERSION, ::getpid()}));
+  channel_.send(Up(facts()));
   check_lease(false);
 }
 
@@ -145,9 +171,14 @@ void Agent::on(const Start& start) {
   if (ending_) return;
   if (workers_.contains(start.worker))
     return refuse(start, Error(Errc::exists, "a worker of this number was started before"));
-  auto worker = Worker::start(loop_, start, [this, id = start.worker](Stream s, ByteView bytes) {
-    on_output(id, s, bytes);
-  });
+  const auto id = start.worker;
+  auto worker =
+      Worker::start(loop_, start,
+                    {.on_output = [this, id](Stream s, ByteView bytes) { on_output(id, s, bytes); },
+                     .on_taken =
+                         [this, id](std::size_t bytes) {
+                           channel_.send(Up(Taken{id, static_cast<std::uint32_t>(bytes)}));
+                         }});
   if (!worker) return refuse(start, worker.error());
   channel_.send(Up(Started{start.worker, (*worker)->pid()}));
   (*worker)->set_reading(unacknowledged_bytes_ < kOutputWindow);
@@ -165,6 +196,22 @@ void Agent::on(const Signal& signal) {
 
 void Agent::on(const Ack& ack) {
   make_room(ack.seq);
+}
+
+void Agent::on(const Input& input) {
+  if (const auto worker = workers_.find(input.worker); worker != workers_.end())
+    worker->second->feed(input.bytes, input.ends);
+}
+
+// The end of the stream still tells if the launcher dies meanwhile.
+void Agent::on(const Hold&) {
+  held_ = true;
+  signal_all(SIGSTOP);
+}
+
+void Agent::on(const Resume&) {
+  held_ = false;
+  signal_all(SIGCONT);
 }
 
 void Agent::on(const Close&) {
@@ -222,6 +269,7 @@ void Agent::on_child_ended(pid_t pid, const ExitStatus& status) {
 // Two looks, some time apart: if this process itself stood still, what the launcher said in the
 // meantime is still to be read.
 void Agent::check_lease(bool again) {
+  if (held_) last_heard_ = loop_.now();
   const auto over = last_heard_ + lease_;
   if (loop_.now() < over) {
     lease_timer_ = loop_.at(over, [this] { check_lease(false); });

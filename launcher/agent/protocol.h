@@ -30,7 +30,9 @@ struct Start {
   std::uint32_t worker = 0;
   std::vector<std::string> argv, env;
   std::string cwd;
-  KOLO_FIELDS(worker, argv, env, cwd)
+  std::uint32_t umask = 022;
+  bool has_input = false;  // else it reads /dev/null
+  KOLO_FIELDS(worker, argv, env, cwd, umask, has_input)
   bool operator==(const Start&) const = default;
 };
 
@@ -64,7 +66,31 @@ struct Close {
   bool operator==(const Close&) const = default;
 };
 
-using Down = std::variant<Hello, Start, Signal, Lease, Ack, Close>;
+// For the worker to read.  After `ends` there is no more.
+struct Input {
+  static constexpr std::uint16_t kKind = 7;
+  std::uint32_t worker = 0;
+  Bytes bytes;
+  bool ends = false;
+  KOLO_FIELDS(worker, bytes, ends)
+  bool operator==(const Input&) const = default;
+};
+
+// The launcher is about to be stopped (Ctrl-Z): stop the workers too, and let the lease rest.
+struct Hold {
+  static constexpr std::uint16_t kKind = 8;
+  KOLO_FIELDS()
+  bool operator==(const Hold&) const = default;
+};
+
+// It goes on.
+struct Resume {
+  static constexpr std::uint16_t kKind = 9;
+  KOLO_FIELDS()
+  bool operator==(const Resume&) const = default;
+};
+
+using Down = std::variant<Hello, Start, Signal, Lease, Ack, Close, Input, Hold, Resume>;
 
 // Up: from the agent.
 
@@ -74,6 +100,23 @@ struct Ready {
   std::int32_t pid = 0;
   KOLO_FIELDS(version, pid)
   bool operator==(const Ready&) const = default;
+};
+
+// What the host has, right after Ready.
+struct Facts {
+  static constexpr std::uint16_t kKind = 71;
+  std::uint32_t cores = 1;      // that workers may run on
+  std::uint16_t free_port = 0;  // nobody listened there a moment ago
+  KOLO_FIELDS(cores, free_port)
+  bool operator==(const Facts&) const = default;
+};
+
+// So much of its input the worker has taken, or will never take.
+struct Taken {
+  static constexpr std::uint16_t kKind = 72;
+  std::uint32_t worker = 0, bytes = 0;
+  KOLO_FIELDS(worker, bytes)
+  bool operator==(const Taken&) const = default;
 };
 
 struct Started {
@@ -120,13 +163,17 @@ struct Ending {
   bool operator==(const Ending&) const = default;
 };
 
-using Up = std::variant<Ready, Started, Failed, Output, Exited, Ending>;
+using Up = std::variant<Ready, Facts, Started, Failed, Output, Exited, Ending, Taken>;
 
 // A command line and an environment may have two megabytes together (ARG_MAX).
 inline constexpr std::size_t kDownLimit = 8 << 20;
 inline constexpr std::size_t kOutputBytes = 64 << 10;  // of one Output at the most
 inline constexpr std::size_t kWhyBytes = 2048;         // of one Failed; a path may be longer
 inline constexpr std::size_t kUpLimit = kOutputBytes + 4096;
+
+// How much input of one worker may be under way that it has not taken, and of one Input.
+inline constexpr std::size_t kInputWindow = 256 << 10;
+inline constexpr std::size_t kInputBytes = 64 << 10;
 
 // How much output an agent may have under way that is not acknowledged: a terminal that stands
 // still then holds up the workers that write, and nothing else.

@@ -4,36 +4,50 @@
 
 #include <array>
 #include <csignal>
+#include <utility>
 
 #include "base/process.h"
 
 namespace kolo::agent {
 
-Worker::Worker(Loop& loop, OnOutput on_output)
+namespace {
+
+// A pipe, or nothing to read.
+Result<Pipe> source_of_input(const Start& start) {
+  if (start.has_input) return make_pipe();
+  return Pipe{Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC)), {}};
+}
+
+}  // namespace
+
+Worker::Worker(Loop& loop, Events events)
     : loop_(loop),
-      on_output_(std::move(on_output)),
+      events_(std::move(events)),
       sources_{{Stream::out, {}, {}}, {Stream::err, {}, {}}} {}
 
-Result<std::unique_ptr<Worker>> Worker::start(Loop& loop, const Start& start, OnOutput on_output) {
-  auto out = make_pipe(), err = make_pipe();
+Result<std::unique_ptr<Worker>> Worker::start(Loop& loop, const Start& start, Events events) {
+  auto in = source_of_input(start), out = make_pipe(), err = make_pipe();
+  if (!in) return in.error();
   if (!out) return out.error();
   if (!err) return err.error();
-  for (const Pipe* pipe : {&*out, &*err})
-    if (auto set = set_nonblocking(pipe->read_end.get()); !set) return set.error();
-  const Fd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  for (const Fd* end : {&out->read_end, &err->read_end, &in->write_end})
+    if (*end)
+      if (auto set = set_nonblocking(end->get()); !set) return set.error();
 
   const auto pid = spawn({.argv = start.argv,
                           .env = start.env,
                           .cwd = start.cwd,
-                          .in = nothing.get(),
+                          .in = in->read_end.get(),
                           .out = out->write_end.get(),
                           .err = err->write_end.get(),
                           .new_session = false,
-                          .death_signal = SIGKILL});
+                          .death_signal = SIGKILL,
+                          .umask = static_cast<mode_t>(start.umask)});
   if (!pid) return pid.error();
 
-  std::unique_ptr<Worker> worker(new Worker(loop, std::move(on_output)));
+  std::unique_ptr<Worker> worker(new Worker(loop, std::move(events)));
   worker->pid_ = *pid;
+  worker->input_ = std::move(in->write_end);
   worker->sources_[0].fd = std::move(out->read_end);
   worker->sources_[1].fd = std::move(err->read_end);
   return worker;
@@ -41,6 +55,33 @@ Result<std::unique_ptr<Worker>> Worker::start(Loop& loop, const Start& start, On
 
 void Worker::signal(int signo) const {
   if (running_) ::kill(-pid_, signo);
+}
+
+void Worker::feed(ByteView bytes, bool ends) {
+  if (!input_) return events_.on_taken(bytes.size());
+  append(waiting_, bytes);
+  input_ends_ = ends;
+  write_input();
+}
+
+void Worker::write_input() {
+  if (!waiting_.empty()) {
+    const auto moved = write_some(input_.get(), waiting_);
+    if (!moved) return close_input();  // it does not read any more
+    waiting_.erase(waiting_.begin(), waiting_.begin() + static_cast<std::ptrdiff_t>(moved->bytes));
+    if (moved->bytes > 0) events_.on_taken(moved->bytes);
+  }
+  if (waiting_.empty() && input_ends_) return close_input();
+  if (waiting_.empty())
+    input_watch_ = {};
+  else if (!input_watch_)
+    input_watch_ = loop_.watch(input_.get(), kolo::Ready::write, [this] { write_input(); });
+}
+
+void Worker::close_input() {
+  input_watch_ = {};
+  input_.reset();
+  if (!waiting_.empty()) events_.on_taken(std::exchange(waiting_, {}).size());
 }
 
 void Worker::set_reading(bool reading) {
@@ -63,12 +104,13 @@ bool Worker::read_once(Source& source) {
     source.fd.reset();
     return false;
   }
-  on_output_(source.stream, ByteView(buffer).first(moved->bytes));
+  events_.on_output(source.stream, ByteView(buffer).first(moved->bytes));
   return true;
 }
 
 void Worker::ended() {
   running_ = false;
+  close_input();
   // As much as a pipe may hold at the most; a descendant that goes on writing has to wait its turn.
   constexpr int kReads = (1 << 20) / kOutputBytes;
   for (Source& source : sources_)

@@ -15,14 +15,18 @@ namespace kolo::agent {
 // Owned by the agent; belongs to its loop.
 class Worker {
  public:
-  using OnOutput = std::function<void(Stream, ByteView)>;
+  struct Events {
+    std::function<void(Stream, ByteView)> on_output;
+    std::function<void(std::size_t)> on_taken;  // so many bytes of its input
+  };
 
-  static Result<std::unique_ptr<Worker>> start(Loop&, const Start&, OnOutput);
+  static Result<std::unique_ptr<Worker>> start(Loop&, const Start&, Events);
 
   pid_t pid() const { return pid_; }
   bool running() const { return running_; }
 
   void signal(int signo) const;
+  void feed(ByteView, bool ends);
   void set_reading(bool);
 
   // The process has ended.  What it had written is passed on now; a descendant of its may hold the
@@ -36,14 +40,22 @@ class Worker {
     Loop::Watch watch;
   };
 
-  Worker(Loop&, OnOutput);
+  Worker(Loop&, Events);
   bool read_once(Source&);
+  void write_input();
+  void close_input();
 
   Loop& loop_;
-  OnOutput on_output_;
+  Events events_;
   pid_t pid_ = 0;
   bool running_ = true;
   Source sources_[2];
+
+  // Closed when all of it is written, or the worker does not want any more.
+  Fd input_;
+  Loop::Watch input_watch_;
+  Bytes waiting_;  // to be written to it
+  bool input_ends_ = false;
 };
 
 }  // namespace kolo::agent

@@ -1,6 +1,9 @@
 #include "launcher/job/driver.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
+
+#include <csignal>
 
 namespace kolo {
 
@@ -16,28 +19,53 @@ std::uint32_t milliseconds(Duration d) {
   return static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::milliseconds>(d).count());
 }
 
+bool reads(const JobSpec& spec, int rank) {
+  switch (spec.stdin_to.who) {
+    case StdinTo::Who::rank:
+      return spec.stdin_to.rank == rank;
+    case StdinTo::Who::all:
+      return true;
+    case StdinTo::Who::none:
+      return false;
+  }
+  return false;
+}
+
+std::vector<int> readers_of(const JobSpec& spec) {
+  std::vector<int> ranks;
+  for (int rank = 0; rank < spec.np; ++rank)
+    if (reads(spec, rank)) ranks.push_back(rank);
+  return ranks;
+}
+
 }  // namespace
 
 Driver::Driver(Loop& loop, std::unique_ptr<Signals> signals, StoreServer& store, OutputDesk& desk,
-               Setting setting, Plan plan, Policy policy, Tell tell)
+               const JobSpec& spec, Setting setting, Plan plan, Policy policy, Tell tell)
     : loop_(loop),
       store_(store),
       desk_(desk),
+      spec_(spec),
       setting_(std::move(setting)),
       plan_(std::move(plan)),
       policy_(policy),
       tell_(std::move(tell)),
       supervisor_(plan_, policy_, loop.now()),
+      feeder_(loop, STDIN_FILENO, readers_of(spec),
+              [this](int rank, ByteView bytes, bool ends) {
+                session_of(rank).send(agent::Input{static_cast<std::uint32_t>(rank),
+                                                   Bytes(bytes.begin(), bytes.end()), ends});
+              }),
       signals_(std::move(signals)) {
   signal_watch_ = loop_.watch(signals_->fd(), Ready::read, [this] {
-    if (const auto signo = signals_->next()) hear(heard::Interrupted{*signo});
+    if (const auto signo = signals_->next()) on_signal(*signo);
   });
 }
 
-Result<Unit> Driver::open_sessions(const std::string& self) {
+Result<Unit> Driver::open_sessions() {
   for (const std::string& host : plan_.hosts()) {
     auto session = Session::start(
-        loop_, agent_command(self),
+        loop_, agent_command(spec_.self),
         {.on_message = [this, host](const agent::Up& up,
                                     std::uint64_t seq) { on_message(host, up, seq); },
          .on_end =
@@ -71,8 +99,34 @@ void Driver::set_alarm() {
   alarm_ = wake ? loop_.at(*wake, [this] { hear(heard::Tick{}); }) : Loop::Timer();
 }
 
+void Driver::send_all(const agent::Down& message) {
+  for (auto& [host, session] : sessions_) session->send(message);
+}
+
+void Driver::on_signal(int signo) {
+  switch (signo) {
+    case SIGTSTP:
+      return stop_and_go_on();
+    case SIGUSR1:
+    case SIGUSR2:
+    case SIGWINCH:
+      return hear(heard::Spoken{signo});
+    default:
+      return hear(heard::Interrupted{signo});
+  }
+}
+
+// Ctrl-Z, until somebody says fg.  The agents have stopped the workers, and do not count the time.
+void Driver::stop_and_go_on() {
+  send_all(agent::Hold{});
+  for (auto& [host, session] : sessions_) session->flush();
+  ::raise(SIGSTOP);
+  send_all(agent::Resume{});
+  set_alarm();
+}
+
 void Driver::renew_leases() {
-  for (auto& [host, session] : sessions_) session->send(agent::Lease{});
+  send_all(agent::Lease{});
   lease_timer_ = loop_.at(loop_.now() + kRenewal, [this] { renew_leases(); });
 }
 
@@ -90,6 +144,12 @@ void Driver::on_host(const std::string& host, const agent::Ready& ready) {
     return hear(heard::HostEnding{
         host, fmt::format("it runs version {}, and this is {}", ready.version, KOLO_VERSION)});
   tell(news::HostReady{host, ready.pid});
+}
+
+// From rank 0's host comes what the others are told of rank 0.
+void Driver::on_host(const std::string& host, const agent::Facts& facts) {
+  facts_[host] = facts;
+  if (host == plan_.slots.front().host) setting_.master = {std::string(kLocalIp), facts.free_port};
   hear(heard::HostReady{host});
 }
 
@@ -97,6 +157,7 @@ void Driver::on_host(const std::string& host, const agent::Started& started) {
   if (!runs_on(started.worker, host)) return;
   const int rank = static_cast<int>(started.worker);
   tell(news::WorkerStarted{rank, host, started.pid});
+  feeder_.started(rank);
   hear(heard::Started{rank, started.pid});
 }
 
@@ -109,12 +170,17 @@ void Driver::on_host(const std::string& host, const agent::Exited& exited) {
   if (!runs_on(exited.worker, host)) return;
   const int rank = static_cast<int>(exited.worker);
   desk_.finish(rank);
+  feeder_.gone(rank);
   tell(news::WorkerEnded{rank, host, exited.status});
   hear(heard::Exited{rank, exited.status});
 }
 
 void Driver::on_host(const std::string& host, const agent::Ending& ending) {
   hear(heard::HostEnding{host, ending.why});
+}
+
+void Driver::on_host(const std::string& host, const agent::Taken& taken) {
+  if (runs_on(taken.worker, host)) feeder_.taken(static_cast<int>(taken.worker), taken.bytes);
 }
 
 // An agent speaks for the workers of its own host only.
@@ -139,11 +205,14 @@ void Driver::on_output(const std::string& host, const agent::Output& output, std
 }
 
 void Driver::carry_out(const order::Start& start) {
-  const Recipe recipe =
-      make_recipe(setting_, plan_.slots[start.rank], plan_, std::string(kLocalIp));
+  const Slot& slot = plan_.slots[start.rank];
+  const HostShare share{.ip = std::string(kLocalIp),
+                        .cores = static_cast<int>(facts_[slot.host].cores)};
+  const Recipe recipe = make_recipe(setting_, slot, plan_, share);
   session_of(start.rank)
       .send(agent::Start{static_cast<std::uint32_t>(start.rank), recipe.argv, recipe.env,
-                         recipe.cwd});
+                         recipe.cwd, static_cast<std::uint32_t>(spec_.umask),
+                         reads(spec_, start.rank)});
 }
 
 void Driver::carry_out(const order::Signal& signal) {

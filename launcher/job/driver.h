@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/loop.h"
+#include "launcher/job/feeder.h"
 #include "launcher/job/job.h"
 #include "launcher/job/signals.h"
 #include "launcher/output/desk.h"
@@ -23,19 +24,26 @@ namespace kolo {
 // Belongs to the loop; owned by run_job for the length of one job.
 class Driver {
  public:
-  Driver(Loop&, std::unique_ptr<Signals>, StoreServer&, OutputDesk&, Setting, Plan, Policy, Tell);
+  Driver(Loop&, std::unique_ptr<Signals>, StoreServer&, OutputDesk&, const JobSpec&, Setting, Plan,
+         Policy, Tell);
 
-  Result<Unit> open_sessions(const std::string& self);
+  Result<Unit> open_sessions();
   Outcome run();
 
  private:
   void on_message(const std::string& host, const agent::Up&, std::uint64_t seq);
   void on_host(const std::string& host, const agent::Ready&);
+  void on_host(const std::string& host, const agent::Facts&);
   void on_host(const std::string& host, const agent::Started&);
   void on_host(const std::string& host, const agent::Failed&);
   void on_host(const std::string& host, const agent::Exited&);
   void on_host(const std::string& host, const agent::Ending&);
+  void on_host(const std::string& host, const agent::Taken&);
   void on_output(const std::string& host, const agent::Output&, std::uint64_t seq);
+
+  void on_signal(int signo);
+  void stop_and_go_on();
+  void send_all(const agent::Down&);
 
   void hear(const Event&);
   void carry_out(const order::Start&);
@@ -54,13 +62,16 @@ class Driver {
   Loop& loop_;
   StoreServer& store_;
   OutputDesk& desk_;
-  const Setting setting_;
+  const JobSpec& spec_;
+  Setting setting_;
   const Plan plan_;
   const Policy policy_;
   const Tell tell_;
   Supervisor supervisor_;
 
   std::map<std::string, std::unique_ptr<Session>> sessions_;  // by host
+  std::map<std::string, agent::Facts> facts_;                 // the same
+  Feeder feeder_;
 
   // Given back with this driver: when no process is left to be ended, a signal may end us, who
   // may be waiting for a reader of the last output.

@@ -46,12 +46,12 @@ Result<Outcome> run_job(const JobSpec& spec, const Tell& tell) {
   // From here workers may meet.
   auto desk = OutputDesk::open(spec.output, speakers_of(*plan));
   if (!desk) return desk.error();
-  const Setting setting{spec.command, spec.environment, spec.cwd, (*store)->address(), key};
+  const Setting setting{spec.command, spec.environment, spec.cwd, (*store)->address(), {}, key};
   Policy policy;
   policy.grace = spec.grace;
   policy.start_timeout = spec.start_timeout;
-  Driver driver(loop, std::move(signals), **store, **desk, setting, *plan, policy, tell);
-  if (auto opened = driver.open_sessions(spec.self); !opened) return opened.error();
+  Driver driver(loop, std::move(signals), **store, **desk, spec, setting, *plan, policy, tell);
+  if (auto opened = driver.open_sessions(); !opened) return opened.error();
   // From here processes run, and run() returns when none does any more.
   return driver.run();
 }

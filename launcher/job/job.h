@@ -43,6 +43,7 @@ struct JobSpec {
   std::vector<std::string> command;
   WorkerEnvironment environment;
   std::string cwd;
+  unsigned umask = 022;
   std::string self;  // this program, which is also the guard
   Duration grace = std::chrono::seconds(5);
   Duration start_timeout = std::chrono::seconds(30);

@@ -87,10 +87,11 @@ std::vector<Variable> common_variables(const JobSpec& spec, const Plan& plan) {
       const auto equals = entry.find('=');
       out.emplace_back(entry.substr(0, equals), entry.substr(equals + 1));
     }
-  for (auto& variable : job_variables({}, plan, "")) {
+  for (auto& variable : job_variables({}, plan)) {
     if (variable.first == "KOLO_JOB_KEY") variable.second = "(secret)";
-    if (variable.first == "KOLO_STORE" || variable.first == "KOLO_ADDRESS")
-      variable.second = "(chosen at the start)";
+    for (const auto name : {"KOLO_STORE", "HOROVOD_GLOO_RENDEZVOUS_ADDR",
+                            "HOROVOD_GLOO_RENDEZVOUS_PORT", "MASTER_ADDR", "MASTER_PORT"})
+      if (variable.first == name) variable.second = "(chosen at the start)";
     out.push_back(std::move(variable));
   }
   std::sort(out.begin(), out.end());

@@ -9,7 +9,7 @@ namespace kolo {
 Signals::Signals() {
   sigset_t ours;
   ::sigemptyset(&ours);
-  for (const int signo : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int signo : {SIGINT, SIGTERM, SIGHUP, SIGTSTP, SIGUSR1, SIGUSR2, SIGWINCH}) {
     struct sigaction before {};
     ::sigaction(signo, nullptr, &before);
     if (before.sa_handler != SIG_IGN) ::sigaddset(&ours, signo);
@@ -19,6 +19,8 @@ Signals::Signals() {
   // A reader that goes away is an error of that write, and no child may vanish before it is
   // waited for: whoever started us may have left it to the kernel to reap them.
   ::signal(SIGPIPE, SIG_IGN);
+  // A job in the background that reads from its terminal is told so, and not stopped.
+  ::signal(SIGTTIN, SIG_IGN);
   ::signal(SIGCHLD, SIG_DFL);
 }
 

@@ -7,8 +7,8 @@
 
 namespace kolo {
 
-// The signals by which a user ends a job.  While this lives they are read here and do nothing
-// else; after it they do again what they did before.
+// The signals by which a user ends, stops or speaks to a job.  While this lives they are read here
+// and do nothing else; after it they do again what they did before.
 //
 // To be made before any thread is started: each inherits what is blocked.
 class Signals {

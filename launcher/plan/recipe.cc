@@ -6,11 +6,15 @@
 #include <algorithm>
 #include <map>
 
+#include "base/text.h"
+
 namespace kolo {
 
 namespace {
 
 using Variables = std::map<std::string, std::string, std::less<>>;
+
+const std::string kDefaults = "KOLO_DEFAULTS";  // names of what we set because nobody had
 
 // What means something to the launcher's own shell only.
 bool stays_here(std::string_view name) {
@@ -33,12 +37,23 @@ std::pair<std::string, std::string> cut(const std::string& entry) {
   return {entry.substr(0, equals), entry.substr(equals + 1)};
 }
 
+// A job inside a job does not take the outer job's defaults for the user's wishes.
+void forget_defaults(Variables& variables) {
+  const auto list = variables.find(kDefaults);
+  if (list == variables.end()) return;
+  const std::string names = list->second;
+  for (const auto name : split(names, ','))
+    if (const auto found = variables.find(name); found != variables.end()) variables.erase(found);
+  variables.erase(kDefaults);
+}
+
 Variables variables_of(const WorkerEnvironment& environment) {
   Variables out;
   // Of a name that is there twice the first counts, as for getenv.
   for (const std::string& entry : environment.inherited)
     if (auto [name, value] = cut(entry); !name.empty() && may_inherit(name, environment.rules))
       out.try_emplace(std::move(name), std::move(value));
+  forget_defaults(out);
   for (const auto* entries : {&environment.tunables, &environment.exported})
     for (const std::string& entry : *entries) {
       auto [name, value] = cut(entry);
@@ -58,28 +73,50 @@ std::vector<Variable> user_variables(const WorkerEnvironment& environment) {
   return {variables.begin(), variables.end()};
 }
 
-std::vector<Variable> job_variables(const Setting& setting, const Plan& plan,
-                                    const std::string& ip) {
+std::vector<Variable> job_variables(const Setting& setting, const Plan& plan) {
   return {
       {"KOLO_STORE", setting.store.text()},
       {"KOLO_JOB_KEY", setting.key.hex()},
       {"KOLO_GENERATION", std::to_string(plan.generation)},
-      {"KOLO_ADDRESS", ip},
+      {"HOROVOD_GLOO_RENDEZVOUS_ADDR", setting.store.ip},
+      {"HOROVOD_GLOO_RENDEZVOUS_PORT", std::to_string(setting.store.port)},
       {"HOROVOD_CONTROLLER", "gloo"},
       {"HOROVOD_CPU_OPERATIONS", "gloo"},
+      {"MASTER_ADDR", setting.master.ip},
+      {"MASTER_PORT", std::to_string(setting.master.port)},
       {"PYTHONUNBUFFERED", "1"},
   };
 }
 
+// In Horovod's names, and in those of torch.distributed, whose group is a host.
 std::vector<Variable> slot_variables(const Slot& slot, const Plan& plan) {
+  const auto first = static_cast<std::size_t>(slot.rank - slot.local_rank);  // of its host
+  const int host = first < plan.slots.size() ? plan.slots[first].cross_rank : 0;
+  const auto rank = std::to_string(slot.rank), size = std::to_string(plan.size());
+  const auto local_rank = std::to_string(slot.local_rank);
+  const auto local_size = std::to_string(slot.local_size);
   return {
       {"HOROVOD_HOSTNAME", slot.host},
-      {"HOROVOD_RANK", std::to_string(slot.rank)},
-      {"HOROVOD_SIZE", std::to_string(plan.size())},
-      {"HOROVOD_LOCAL_RANK", std::to_string(slot.local_rank)},
-      {"HOROVOD_LOCAL_SIZE", std::to_string(slot.local_size)},
+      {"HOROVOD_RANK", rank},
+      {"HOROVOD_SIZE", size},
+      {"HOROVOD_LOCAL_RANK", local_rank},
+      {"HOROVOD_LOCAL_SIZE", local_size},
       {"HOROVOD_CROSS_RANK", std::to_string(slot.cross_rank)},
       {"HOROVOD_CROSS_SIZE", std::to_string(slot.cross_size)},
+      {"RANK", rank},
+      {"WORLD_SIZE", size},
+      {"LOCAL_RANK", local_rank},
+      {"LOCAL_WORLD_SIZE", local_size},
+      {"GROUP_RANK", std::to_string(host)},
+  };
+}
+
+// A thread for each core of the host in each worker would be too many.
+std::vector<Variable> default_variables(const Slot& slot, const HostShare& share) {
+  return {
+      {"OMP_NUM_THREADS", std::to_string(std::max(1, share.cores / slot.local_size))},
+      {"HOROVOD_GLOO_IFACE", share.interface},
+      {"NCCL_SOCKET_IFNAME", share.interface},
   };
 }
 
@@ -88,14 +125,20 @@ bool is_ours(std::string_view name) {
     return std::any_of(variables.begin(), variables.end(),
                        [&](const Variable& v) { return v.first == name; });
   };
-  return has(slot_variables({}, {})) || has(job_variables({}, {}, ""));
+  return name == "KOLO_ADDRESS" || name == kDefaults || has(slot_variables({}, {})) ||
+         has(job_variables({}, {}));
 }
 
 Recipe make_recipe(const Setting& setting, const Slot& slot, const Plan& plan,
-                   const std::string& ip) {
+                   const HostShare& share) {
   Variables variables = variables_of(setting.environment);
-  put(variables, job_variables(setting, plan, ip));
+  std::string defaults;
+  for (const auto& [name, value] : default_variables(slot, share))
+    if (variables.try_emplace(name, value).second) defaults += (defaults.empty() ? "" : ",") + name;
+  put(variables, job_variables(setting, plan));
   put(variables, slot_variables(slot, plan));
+  variables["KOLO_ADDRESS"] = share.ip;
+  variables[kDefaults] = defaults;
   Recipe recipe{setting.command, {}, setting.cwd};
   for (const auto& [name, value] : variables)
     recipe.env.push_back(fmt::format("{}={}", name, value));

@@ -47,18 +47,29 @@ struct Setting {
   WorkerEnvironment environment;
   std::string cwd;
   Address store;
+  Address master;  // where rank 0 may listen for what brings its own rendezvous
   Key key;
+};
+
+// What a worker gets of its host.
+struct HostShare {
+  std::string ip;                // where it listens for its peers
+  std::string interface = "lo";  // that has this address
+  int cores = 1;                 // of the host, for all its workers
 };
 
 // What a worker learns about itself, and what all learn about the job.
 std::vector<Variable> slot_variables(const Slot&, const Plan&);
-std::vector<Variable> job_variables(const Setting&, const Plan&, const std::string& ip);
+std::vector<Variable> job_variables(const Setting&, const Plan&);
 
 // Whether a variable is one of those.
 bool is_ours(std::string_view name);
 
-// Pure.  `ip` is where the worker listens for its peers.  A variable of ours replaces one of the
+// What it is given if the user has not set it.
+std::vector<Variable> default_variables(const Slot&, const HostShare&);
+
+// Pure.  A variable of ours replaces one of the
 // same name that the launcher itself was started with, so that a job may start another.
-Recipe make_recipe(const Setting&, const Slot&, const Plan&, const std::string& ip);
+Recipe make_recipe(const Setting&, const Slot&, const Plan&, const HostShare&);
 
 }  // namespace kolo

@@ -77,6 +77,11 @@ Session::~Session() {
   ::waitpid(pid_, nullptr, 0);
 }
 
+void Session::flush() {
+  constexpr auto kMoment = 200ms;
+  if (channel_) channel_->flush(Deadline::in(kMoment));
+}
+
 void Session::terminate() {
   if (child_end_) return;
   ::kill(pid_, SIGTERM);

@@ -39,6 +39,9 @@ class Session {
     if (channel_) channel_->send(message);
   }
 
+  // Waits a moment for what was sent to be on its way.
+  void flush();
+
   // Makes the child end, and with it all that descends from it.
   void terminate();
 

@@ -87,6 +87,11 @@ void Supervisor::hear(const heard::Interrupted& interrupted) {
   move_job(JobEvent::interrupt);
 }
 
+void Supervisor::hear(const heard::Spoken& spoken) {
+  for (const Slot& slot : plan_.slots)
+    if (workers_[slot.rank].living()) orders_.push_back(order::Signal{slot.rank, spoken.signo});
+}
+
 void Supervisor::hear(const heard::Tick&) {
   if (!wake_ || now_ < *wake_) return;
   wake_.reset();

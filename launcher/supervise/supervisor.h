@@ -41,11 +41,15 @@ struct Exited {
 struct Interrupted {
   int signo;
 };
+struct Spoken {
+  int signo;
+};  // meant for the workers, whatever it means to them
 struct Tick {};
 }  // namespace heard
 
-using Event = std::variant<heard::HostReady, heard::HostEnding, heard::HostEnded, heard::Started,
-                           heard::NotStarted, heard::Exited, heard::Interrupted, heard::Tick>;
+using Event =
+    std::variant<heard::HostReady, heard::HostEnding, heard::HostEnded, heard::Started,
+                 heard::NotStarted, heard::Exited, heard::Interrupted, heard::Spoken, heard::Tick>;
 
 // What it wants done.
 namespace order {
@@ -116,6 +120,7 @@ class Supervisor {
   void hear(const heard::NotStarted&);
   void hear(const heard::Exited&);
   void hear(const heard::Interrupted&);
+  void hear(const heard::Spoken&);
   void hear(const heard::Tick&);
 
   bool move_worker(int rank, WorkerEvent);

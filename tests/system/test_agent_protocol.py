@@ -10,8 +10,8 @@ import kolo_system as k
 import pytest
 
 PAGE = k.TOP / "launcher/agent/PROTOCOL.md"
-HELLO, START, SIGNAL, LEASE, ACK, CLOSE = 1, 2, 3, 4, 5, 6
-READY, STARTED, FAILED, OUTPUT, EXITED, ENDING = 65, 66, 67, 68, 69, 70
+HELLO, START, SIGNAL, LEASE, ACK, CLOSE, INPUT, HOLD, RESUME = range(1, 10)
+READY, STARTED, FAILED, OUTPUT, EXITED, ENDING, FACTS, TAKEN = range(65, 73)
 OUTPUT_WINDOW = 1 << 20
 
 
@@ -24,8 +24,9 @@ def strings(texts):
     return struct.pack("<I", len(texts)) + b"".join(map(string, texts))
 
 
-def start(worker, *argv):
-    return struct.pack("<I", worker) + strings(argv) + strings(["PATH=/usr/bin:/bin"]) + string("/")
+def start(worker, *argv, has_input=False):
+    return (struct.pack("<I", worker) + strings(argv) + strings(["PATH=/usr/bin:/bin"]) + string("/")
+            + struct.pack("<I?", 0o22, has_input))
 
 
 def status_of(body):
@@ -43,6 +44,7 @@ class Agent:
     def says_hello(self, lease_ms=5000, grace_ms=5000):
         self.send(HELLO, string("0.1.0") + struct.pack("<II", lease_ms, grace_ms))
         assert self.next()[0] == READY
+        assert self.next()[0] == FACTS
         return self
 
     def send(self, kind, body=b""):
@@ -105,16 +107,18 @@ def example_of(page):
 
 
 def without_chance(frame):
-    """Without what is another each time: the pid at the end of Ready and Started, the time in Output."""
+    """Without what is another each time: pids, times, what the host has."""
     if frame[4] in (READY, STARTED):
         return frame[:-4]
+    if frame[4] == FACTS:
+        return frame[:14]
     return frame[:19] + frame[27:] if frame[4] == OUTPUT else frame
 
 
 def test_an_agent_says_what_the_page_says(agent):
     a = agent()
     frames = example_of(PAGE.read_text())
-    assert [d for d, _ in frames] == ["down", "up", "down", "up", "up", "up", "down", "down"]
+    assert [d for d, _ in frames] == ["down", "up", "up", "down", "up", "up", "up", "down", "down"]
     for direction, frame in frames:
         if direction == "down":
             a.send_raw(frame)
@@ -126,7 +130,7 @@ def test_an_agent_says_what_the_page_says(agent):
 def test_the_page_has_every_kind_of_the_header():
     header = (PAGE.parent / "protocol.h").read_text()
     declared = set(re.findall(r"struct (\w+) \{\s+static constexpr std::uint16_t kKind = (\d+);", header))
-    assert len(declared) == 12 and declared == set(re.findall(r"^\| (\w+) \| (\d+) \|", PAGE.read_text(), re.M))
+    assert len(declared) == 17 and declared == set(re.findall(r"^\| (\w+) \| (\d+) \|", PAGE.read_text(), re.M))
 
 
 def test_output_comes_before_the_exit_and_waits_for_acknowledgement(agent):
@@ -149,6 +153,50 @@ def test_output_comes_before_the_exit_and_waits_for_acknowledgement(agent):
     assert got == 4000000 and status_of(body) == (0, 3, 0)
     a.send(CLOSE)
     assert a.ends() == []
+
+
+def test_input_arrives_and_ends_and_is_taken(agent):
+    a = agent().says_hello()
+    a.send(START, start(0, "sh", "-c", "cat; exit 4", has_input=True))
+    assert a.next()[0] == STARTED
+    for text, ends in (b"one\n", False), (b"two", True):
+        a.send(INPUT, struct.pack("<II", 0, len(text)) + text + struct.pack("<?", ends))
+    taken, said = 0, b""
+    while (message := a.next())[0] != EXITED:
+        if message[0] == TAKEN:
+            taken += struct.unpack("<II", message[2])[1]
+        else:
+            said += message[2][17:]
+    assert (taken, said) == (7, b"one\ntwo") and status_of(message[2]) == (0, 4, 0)
+
+
+def test_input_for_one_who_does_not_read_is_taken_all_the_same(agent):
+    a = agent().says_hello()
+    a.send(START, start(0, "sh", "-c", "exec <&-; sleep 60", has_input=True))
+    a.send(START, start(1, "sleep", "60"))
+    text = b"x" * 65536
+    for worker in (0, 0, 0, 1):
+        a.send(INPUT, struct.pack("<II", worker, len(text)) + text + struct.pack("<?", False))
+    taken = {0: 0, 1: 0}
+    while taken != {0: 3 * len(text), 1: len(text)}:
+        kind, _, body = a.next()
+        if kind == TAKEN:
+            worker, size = struct.unpack("<II", body)
+            taken[worker] += size
+
+
+def test_held_workers_stand_still_and_the_lease_rests(agent):
+    a = agent().says_hello(lease_ms=300)
+    a.send(START, start(0, "sleep", "60"))
+    pid = struct.unpack("<Ii", a.next()[2])[1]
+    a.send(HOLD)
+    assert k.eventually(lambda: k.stat_of(pid)[1] == "T")
+    time.sleep(1.5)
+    assert k.stat_of(pid)[1] == "T"
+    a.send(RESUME)
+    assert k.eventually(lambda: k.stat_of(pid)[1] == "S")
+    a.send(CLOSE)
+    assert ENDING not in {kind for kind, _, _ in a.ends()}
 
 
 def test_output_has_the_time_at_which_it_was_read(agent):

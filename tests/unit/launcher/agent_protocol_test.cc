@@ -16,24 +16,31 @@ T any() {
 using Strings = std::vector<std::string>;
 
 Down some_down() {
-  switch (*rc::gen::inRange(0, 6)) {
+  switch (*rc::gen::inRange(0, 9)) {
     case 0:
       return Hello{any<std::string>(), any<std::uint32_t>(), any<std::uint32_t>()};
     case 1:
-      return Start{any<std::uint32_t>(), any<Strings>(), any<Strings>(), any<std::string>()};
+      return Start{any<std::uint32_t>(), any<Strings>(),       any<Strings>(),
+                   any<std::string>(),   any<std::uint32_t>(), any<bool>()};
     case 2:
       return Signal{any<std::uint32_t>(), any<std::int32_t>()};
     case 3:
       return Lease{};
     case 4:
       return Ack{any<std::uint64_t>()};
+    case 5:
+      return Input{any<std::uint32_t>(), any<Bytes>(), any<bool>()};
+    case 6:
+      return Hold{};
+    case 7:
+      return Resume{};
     default:
       return Close{};
   }
 }
 
 Up some_up() {
-  switch (*rc::gen::inRange(0, 6)) {
+  switch (*rc::gen::inRange(0, 8)) {
     case 0:
       return Ready{any<std::string>(), any<std::int32_t>()};
     case 1:
@@ -47,6 +54,10 @@ Up some_up() {
                     any<std::int64_t>(), any<Bytes>()};
     case 4:
       return Exited{any<std::uint32_t>(), {any<std::int32_t>(), any<std::int32_t>()}};
+    case 5:
+      return Facts{any<std::uint32_t>(), any<std::uint16_t>()};
+    case 6:
+      return Taken{any<std::uint32_t>(), any<std::uint32_t>()};
     default:
       return Ending{any<std::string>()};
   }

@@ -10,17 +10,23 @@ namespace {
 
 const Key kKey = *Key::from_hex("00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff");
 
+const HostShare kShare{.ip = "10.0.0.7", .interface = "eth0", .cores = 8};
+
 // A job on a:2,b:1, started with some environment.
 struct Job {
-  Setting setting{
-      {"python", "train.py", "--lr", "0.1"}, {}, "/home/ada", {"127.0.0.1", 4711}, kKey};
+  Setting setting{{"python", "train.py", "--lr", "0.1"},
+                  {},
+                  "/home/ada",
+                  {"127.0.0.1", 4711},
+                  {"10.0.0.1", 29500},
+                  kKey};
   Plan plan = *make_plan(std::vector<HostSpec>{{"a", 2}, {"b", 1}}, 3, 5);
 
   explicit Job(std::vector<std::string> env = {}) {
     setting.environment.inherited = std::move(env);
   }
 
-  Recipe recipe(int rank) const { return make_recipe(setting, plan.slots[rank], plan, "10.0.0.7"); }
+  Recipe recipe(int rank) const { return make_recipe(setting, plan.slots[rank], plan, kShare); }
 
   std::map<std::string, std::string> variables(int rank) const {
     std::map<std::string, std::string> out;
@@ -44,6 +50,19 @@ TEST_CASE("a worker learns its place, and where and how to meet the others") {
                          {"HOROVOD_LOCAL_SIZE", "1"},
                          {"HOROVOD_CROSS_RANK", "1"},
                          {"HOROVOD_CROSS_SIZE", "2"},
+                         {"RANK", "2"},
+                         {"WORLD_SIZE", "3"},
+                         {"LOCAL_RANK", "0"},
+                         {"LOCAL_WORLD_SIZE", "1"},
+                         {"GROUP_RANK", "1"},
+                         {"MASTER_ADDR", "10.0.0.1"},
+                         {"MASTER_PORT", "29500"},
+                         {"OMP_NUM_THREADS", "8"},
+                         {"KOLO_DEFAULTS", "OMP_NUM_THREADS,HOROVOD_GLOO_IFACE,NCCL_SOCKET_IFNAME"},
+                         {"HOROVOD_GLOO_RENDEZVOUS_ADDR", "127.0.0.1"},
+                         {"HOROVOD_GLOO_RENDEZVOUS_PORT", "4711"},
+                         {"HOROVOD_GLOO_IFACE", "eth0"},
+                         {"NCCL_SOCKET_IFNAME", "eth0"},
                          {"HOROVOD_CONTROLLER", "gloo"},
                          {"HOROVOD_CPU_OPERATIONS", "gloo"},
                          {"KOLO_STORE", "127.0.0.1:4711"},
@@ -143,6 +162,21 @@ TEST_CASE("a worker's place cannot be overwritten") {
   CHECK(is_ours("HOROVOD_RANK"));
   CHECK(is_ours("KOLO_JOB_KEY"));
   CHECK_FALSE(is_ours("HOROVOD_CYCLE_TIME"));
+}
+
+TEST_CASE("workers of a host share its cores, unless the user says how many threads they have") {
+  CHECK(Job().variables(0).at("OMP_NUM_THREADS") == "4");  // two of them on a
+  CHECK(Job().variables(2).at("OMP_NUM_THREADS") == "8");
+  CHECK(Job({"OMP_NUM_THREADS=3"}).variables(0).at("OMP_NUM_THREADS") == "3");
+  Slot crowded{.local_size = 20};
+  CHECK(default_variables(crowded, kShare).front().second == "1");
+}
+
+TEST_CASE("an interface that the user names is kept") {
+  Job job({"NCCL_SOCKET_IFNAME=ib0"});
+  job.setting.environment.tunables = {"HOROVOD_GLOO_IFACE=ib1"};
+  CHECK(job.variables(0).at("NCCL_SOCKET_IFNAME") == "ib0");
+  CHECK(job.variables(0).at("HOROVOD_GLOO_IFACE") == "ib1");
 }
 
 }  // namespace kolo

@@ -388,4 +388,19 @@ TEST_CASE("what makes no sense changes nothing") {
   CHECK(stage.code() == 0);
 }
 
+TEST_CASE("a signal that is meant for the workers reaches those that live, and ends nothing") {
+  Stage stage("a:3", 3);
+  stage.hear(heard::Spoken{SIGUSR1});
+  CHECK(stage.ordered().empty());
+  stage.rises();
+  stage.worker(1).exits(0);
+  stage.ordered();
+  stage.hear(heard::Spoken{SIGUSR1});
+  CHECK(stage.ordered() == sent(SIGUSR1, {0, 2}));
+  CHECK(stage.phase() == JobPhase::running);
+  stage.worker(0).dies_of(SIGUSR1);
+  CHECK_FALSE(stage.outcome().workers[0].told_to_stop);
+  CHECK(stage.outcome().failure->rank == 0);
+}
+
 }  // namespace kolo

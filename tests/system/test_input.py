@@ -1,0 +1,167 @@
+"""What the launcher is given to read, and a terminal's ways: background, Ctrl-Z, hang-up."""
+import hashlib
+import os
+import pty
+import signal
+import subprocess
+import termios
+import time
+
+import kolo_system as k
+import pytest
+from kolo_system import HOROVODRUN
+
+
+def fed(data, *arguments, timeout=60):
+    return subprocess.run([HOROVODRUN, *map(str, arguments)], input=data, capture_output=True, timeout=timeout * k.SLOW)
+
+
+def test_rank_0_reads_and_the_others_have_nothing():
+    done = fed(b"hello", "-np", 2, "sh", "-c", "echo $RANK read $(cat)")
+    assert sorted(done.stdout.splitlines()) == [b"[0]<stdout>:0 read hello", b"[1]<stdout>:1 read"], done
+
+
+@pytest.mark.parametrize("to, readers", [("0", {0}), ("2", {2}), ("all", {0, 1, 2}), ("none", set())])
+def test_who_reads(to, readers):
+    """Beyond what pipes and windows hold, and to the last byte, which is no newline."""
+    data = os.urandom(3_000_000)
+    done = fed(data, "-np", 3, "--stdin", to, "md5sum")
+    full, nothing = (hashlib.md5(d).hexdigest() for d in (data, b""))
+    expected = [f"[{rank}]<stdout>:{full if rank in readers else nothing}  -" for rank in range(3)]
+    assert sorted(done.stdout.decode().splitlines()) == expected, done
+
+
+def test_input_from_a_file_is_read_too(tmp_path):
+    (tmp_path / "data").write_bytes(os.urandom(1_000_000))
+    with open(tmp_path / "data", "rb") as data:
+        done = subprocess.run([HOROVODRUN, "-np", "1", "md5sum"], stdin=data, capture_output=True, timeout=60)
+    assert hashlib.md5((tmp_path / "data").read_bytes()).hexdigest().encode() in done.stdout
+
+
+def test_a_worker_that_does_not_read_holds_up_nothing():
+    assert fed(b"x" * 10_000_000, "-np", 2, "true").returncode == 0
+    done = fed(b"x" * 10_000_000, "-np", 2, "sh", "-c", "exec <&-; sleep 0.2; echo done")
+    assert done.stdout.count(b"done") == 2, done
+
+
+def test_input_comes_as_it_is_typed_and_its_end_is_told_alone():
+    process = subprocess.Popen([HOROVODRUN, "-np", "1", "sh", "-c", "read line; echo got $line; cat; echo end; sleep 0.1"],
+                               stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process.stdin.write(b"one\n")
+    process.stdin.flush()
+    assert process.stdout.readline() == b"[0]<stdout>:got one\n"
+    process.stdin.close()
+    assert process.stdout.read() == b"[0]<stdout>:end\n" and process.wait(10 * k.SLOW) == 0
+
+
+class Terminal:
+    """A shell with job control on a terminal of its own."""
+
+    def __init__(self):
+        pid, self.fd = pty.fork()
+        if pid == 0:
+            os.environ.update(PS1="$ ", TERM="dumb")
+            os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
+        self.pid, self.seen = pid, ""
+        settings = termios.tcgetattr(self.fd)
+        settings[3] &= ~termios.ECHO
+        termios.tcsetattr(self.fd, termios.TCSANOW, settings)
+        os.set_blocking(self.fd, False)
+        self.types("set -b; bind 'set enable-bracketed-paste off' 2>/dev/null; PS1='$ '; echo re''ady\n")
+        self.shows("ready")
+
+    def types(self, text):
+        os.write(self.fd, text.encode())
+
+    def look(self):
+        try:
+            self.seen += os.read(self.fd, 65536).decode(errors="replace")
+        except (BlockingIOError, OSError):
+            pass
+        return self.seen
+
+    def shows(self, text, times=1, timeout=10):
+        assert k.eventually(lambda: self.look().count(text) >= times, timeout), self.seen
+
+    def close(self):
+        os.close(self.fd)
+        k.eventually(lambda: os.waitpid(self.pid, os.WNOHANG)[0], 5)
+
+
+@pytest.fixture
+def terminal(mark):
+    t = Terminal()
+    yield t
+    try:
+        os.kill(t.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+    t.close()
+
+
+def workers(name):
+    return [pid for pid in k.processes() if (stat := k.stat_of(pid)) and stat[0] == name]
+
+
+def test_a_job_in_the_background_does_not_stop_on_the_terminal(terminal):
+    terminal.types(f"{HOROVODRUN} -np 2 sh -c 'sleep 1; echo do''ne' &\n")
+    terminal.shows("<stdout>:done", times=2)
+    assert "Stopped" not in terminal.look()
+
+
+def test_a_job_that_comes_to_the_foreground_reads(terminal):
+    terminal.types(f"{HOROVODRUN} -np 1 sh -c 'read line; echo go''t $line' &\n")
+    time.sleep(0.7)
+    terminal.types("fg\n")
+    time.sleep(0.7)
+    terminal.types("words\n")
+    terminal.shows("<stdout>:got words")
+
+
+def test_ctrl_z_holds_the_job_and_fg_lets_it_go_on(terminal):
+    beat = "i=0; while :; do i=$((i+1)); echo be''at $i; sleep 0.1; done"
+    terminal.types(f"{HOROVODRUN} -np 1 sh -c '{beat}'\n")
+    terminal.shows("<stdout>:beat 3")
+    terminal.types("\x1a")
+    terminal.shows("Stopped")
+    time.sleep(0.3)
+    terminal.look()
+    before = terminal.seen.count("beat")
+    time.sleep(6 * k.SLOW)  # longer than the lease
+    terminal.look()
+    assert terminal.seen.count("beat") == before
+    terminal.types("fg\n")
+    terminal.shows("beat", times=before + 5)
+    assert "was not heard of" not in terminal.seen
+    terminal.types("\x03")
+    terminal.shows("ended by SIGINT")
+
+
+def test_a_terminal_that_hangs_up_ends_the_job(terminal):
+    terminal.types(f"{HOROVODRUN} -np 2 sleep 7171\n")
+    assert k.eventually(lambda: pgrep("sleep 7171"))
+    os.close(terminal.fd)
+    terminal.fd = os.open(os.devnull, os.O_RDONLY)
+    assert k.eventually(lambda: not pgrep("sleep 7171"), 15)
+
+
+def pgrep(command):
+    return subprocess.run(["pgrep", "-xf", command], capture_output=True).stdout.split()
+
+
+@pytest.mark.parametrize("signo", [signal.SIGUSR1, signal.SIGUSR2, signal.SIGWINCH])
+def test_signals_for_the_workers_are_passed_on(mark, signo):
+    trap = f"trap 'echo heard; exit 0' {signo.value}; echo ready; while :; do sleep 0.05; done"
+    process = subprocess.Popen([HOROVODRUN, "-np", "2", "bash", "-c", trap], stdout=subprocess.PIPE, text=True,
+                               stdin=subprocess.DEVNULL)
+    lines = [process.stdout.readline() for _ in range(2)]
+    assert sorted(lines) == ["[0]<stdout>:ready\n", "[1]<stdout>:ready\n"]
+    process.send_signal(signo)
+    assert sorted(process.stdout.read().splitlines()) == ["[0]<stdout>:heard", "[1]<stdout>:heard"]
+    assert process.wait(10 * k.SLOW) == 0
+
+
+def test_the_umask_is_the_launchers(tmp_path):
+    subprocess.run(["sh", "-c", f"umask 027; {HOROVODRUN} -np 1 touch {tmp_path}/made"], check=True,
+                   stdin=subprocess.DEVNULL)
+    assert (tmp_path / "made").stat().st_mode & 0o777 == 0o640
