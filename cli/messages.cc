@@ -79,6 +79,14 @@ struct NewsText {
   std::string operator()(const news::WorkerStarted& n) const {
     return fmt::format("rank {} runs on host {} as process {}", n.rank, n.host, n.pid);
   }
+  std::string operator()(const news::RoseUp& n) const {
+    const auto after = [](const char* what, const std::optional<Duration>& when) {
+      return when ? fmt::format("; {} after {:.1f} ms", what, 1e3 * seconds(*when)) : "";
+    };
+    return fmt::format("start-up{}{}{}", after("hosts were ready", n.hosts_ready),
+                       after("workers ran", n.workers_started),
+                       after("the last had come to the store", n.workers_met));
+  }
   std::string operator()(const news::WorkerEnded& n) const {
     return fmt::format("rank {} on host {} {}", n.rank, n.host, n.status.text());
   }
@@ -98,12 +106,19 @@ std::string message_for(const Error& error) {
 }
 
 std::string message_for(const Outcome& outcome) {
+  std::string text;
+  if (outcome.not_shown)
+    text = fmt::format(
+        "horovodrun: {} bytes of output were not shown, since the terminal did not "
+        "take them\n",
+        outcome.not_shown);
   if (outcome.failure)
-    return fmt::format("horovodrun: {}\n{}", headline(*outcome.failure), the_others(outcome));
+    return text +
+           fmt::format("horovodrun: {}\n{}", headline(*outcome.failure), the_others(outcome));
   if (outcome.interrupted_by)
-    return fmt::format("horovodrun: ended by {}\n{}", signal_name(*outcome.interrupted_by),
-                       the_others(outcome));
-  return {};
+    return text + fmt::format("horovodrun: ended by {}\n{}", signal_name(*outcome.interrupted_by),
+                              the_others(outcome));
+  return text;
 }
 
 }  // namespace kolo

@@ -55,6 +55,7 @@ void StoreServer::add(Fd socket) {
   events.on_end = [this, id](const Error& why) { on_end(id, why); };
   events.on_proved = [this, id] {
     clients_.at(id).must_prove = {};
+    ++proved_;
     deliver(core_.joined(id));
   };
 

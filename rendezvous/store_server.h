@@ -30,6 +30,7 @@ class StoreServer {
 
   const Address& address() const { return address_; }
   void announce(const Departure&);
+  int proved() const { return proved_; }  // how many clients have come so far
 
  private:
   using ClientId = StoreCore::ClientId;
@@ -57,6 +58,7 @@ class StoreServer {
   StoreCore core_;
   std::map<ClientId, Client> clients_;
   ClientId last_client_ = 0;
+  int proved_ = 0;
   std::vector<ClientId> dead_;  // to be buried
   Loop::Watch connections_;
   Loop::Timer alarm_, burial_, pause_;

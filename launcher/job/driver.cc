@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 
 namespace kolo {
@@ -13,6 +14,7 @@ namespace {
 
 constexpr auto kLease = 5s;
 constexpr auto kRenewal = 1s;
+constexpr auto kQuick = 300ms, kTenth = 100ms;
 constexpr std::string_view kLocalIp = "127.0.0.1";  // every host is this machine
 
 std::uint32_t milliseconds(Duration d) {
@@ -56,7 +58,10 @@ Driver::Driver(Loop& loop, std::unique_ptr<Signals> signals, StoreServer& store,
                 session_of(rank).send(agent::Input{static_cast<std::uint32_t>(rank),
                                                    Bytes(bytes.begin(), bytes.end()), ends});
               }),
-      signals_(std::move(signals)) {
+      signals_(std::move(signals)),
+      began_(loop.now()) {
+  progress_.hosts = static_cast<int>(plan_.hosts().size());
+  progress_.workers = plan_.size();
   signal_watch_ = loop_.watch(signals_->fd(), Ready::read, [this] {
     if (const auto signo = signals_->next()) on_signal(*signo);
   });
@@ -82,10 +87,31 @@ Result<Unit> Driver::open_sessions() {
 Outcome Driver::run() {
   set_alarm();
   renew_leases();
+  progress_timer_ = loop_.at(began_ + kQuick, [this] { show_progress(); });
   loop_.run();
+  desk_.show_status("");
+  tell(rise_);
   // Those who were lost with their host have left words too.
   for (const Slot& slot : plan_.slots) desk_.finish(slot.rank);
   return supervisor_.outcome();
+}
+
+// A job that rises quickly says nothing.
+void Driver::show_progress() {
+  note_progress();
+  const auto text = progress_.text();
+  desk_.show_status(text.empty() ? "" : "horovodrun: " + text);
+  progress_timer_ = loop_.at(loop_.now() + kTenth, [this] { show_progress(); });
+}
+
+void Driver::note_progress() {
+  const auto note = [this](std::optional<Duration>& when, int now, int all) {
+    if (!when && now >= all) when = loop_.now() - began_;
+  };
+  progress_.met = std::min(store_.proved(), plan_.size());
+  note(rise_.hosts_ready, progress_.hosts_ready, progress_.hosts);
+  note(rise_.workers_started, progress_.started, progress_.workers);
+  note(rise_.workers_met, progress_.met, progress_.workers);
 }
 
 void Driver::hear(const Event& event) {
@@ -150,6 +176,8 @@ void Driver::on_host(const std::string& host, const agent::Ready& ready) {
 void Driver::on_host(const std::string& host, const agent::Facts& facts) {
   facts_[host] = facts;
   if (host == plan_.slots.front().host) setting_.master = {std::string(kLocalIp), facts.free_port};
+  ++progress_.hosts_ready;
+  note_progress();
   hear(heard::HostReady{host});
 }
 
@@ -158,6 +186,8 @@ void Driver::on_host(const std::string& host, const agent::Started& started) {
   const int rank = static_cast<int>(started.worker);
   tell(news::WorkerStarted{rank, host, started.pid});
   feeder_.started(rank);
+  ++progress_.started;
+  note_progress();
   hear(heard::Started{rank, started.pid});
 }
 

@@ -8,6 +8,7 @@
 #include "base/loop.h"
 #include "launcher/job/feeder.h"
 #include "launcher/job/job.h"
+#include "launcher/job/progress.h"
 #include "launcher/job/signals.h"
 #include "launcher/output/desk.h"
 #include "launcher/plan/plan.h"
@@ -55,6 +56,8 @@ class Driver {
 
   void set_alarm();
   void renew_leases();
+  void show_progress();
+  void note_progress();
   void tell(const News&);
   bool runs_on(std::uint32_t worker, const std::string& host) const;
   Session& session_of(int rank) { return *sessions_.at(plan_.slots[rank].host); }
@@ -77,7 +80,10 @@ class Driver {
   // may be waiting for a reader of the last output.
   std::unique_ptr<Signals> signals_;
   Loop::Watch signal_watch_;
-  Loop::Timer alarm_, lease_timer_;
+  Loop::Timer alarm_, lease_timer_, progress_timer_;
+  Progress progress_;
+  const TimePoint began_;
+  news::RoseUp rise_;
 };
 
 }  // namespace kolo

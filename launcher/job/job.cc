@@ -53,7 +53,10 @@ Result<Outcome> run_job(const JobSpec& spec, const Tell& tell) {
   Driver driver(loop, std::move(signals), **store, **desk, spec, setting, *plan, policy, tell);
   if (auto opened = driver.open_sessions(); !opened) return opened.error();
   // From here processes run, and run() returns when none does any more.
-  return driver.run();
+  Outcome outcome = driver.run();
+  (*desk)->settle();
+  outcome.not_shown = (*desk)->not_shown();
+  return outcome;
 }
 
 }  // namespace kolo

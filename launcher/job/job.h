@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -67,14 +68,18 @@ struct WorkerStarted {
   std::string host;
   int pid;
 };
+// When, since the driver began; none: it never came to that.
+struct RoseUp {
+  std::optional<Duration> hosts_ready, workers_started, workers_met;
+};
 struct WorkerEnded {
   int rank;
   std::string host;
   ExitStatus status;
 };
 }  // namespace news
-using News =
-    std::variant<news::StoreListens, news::HostReady, news::WorkerStarted, news::WorkerEnded>;
+using News = std::variant<news::StoreListens, news::HostReady, news::WorkerStarted,
+                          news::WorkerEnded, news::RoseUp>;
 using Tell = std::function<void(const News&)>;  // called on some thread, once at a time
 
 // Runs a job from its first process to its last.  An error: it was not begun, and nothing was

@@ -20,9 +20,7 @@ bool in_color(Color color, Stream stream) {
   return !dumb && ::isatty(stream == Stream::out ? STDOUT_FILENO : STDERR_FILENO);
 }
 
-int terminal_fd(Stream stream) {
-  return stream == Stream::out ? STDOUT_FILENO : STDERR_FILENO;
-}
+constexpr std::string_view kClearLine = "\r\x1b[K";
 
 }  // namespace
 
@@ -39,7 +37,11 @@ Result<std::unique_ptr<OutputDesk>> OutputDesk::open(const OutputStyle& style,
 
 OutputDesk::OutputDesk(const OutputStyle& style, std::vector<Speaker> workers,
                        std::optional<OutputFiles> files)
-    : directory_(style.directory), files_(std::move(files)) {
+    : out_(Outlet::of(STDOUT_FILENO, own_out_)),
+      err_(Outlet::of(STDERR_FILENO, own_err_)),
+      directory_(style.directory),
+      files_(std::move(files)) {
+  terminal_.emplace();
   const auto lines = [&](Speaker speaker, Stream stream) {
     speaker.stream = stream;
     return Lines{LineTagger(style.tag, speaker, in_color(style.color, stream)),
@@ -70,9 +72,13 @@ void OutputDesk::finish(int rank) {
 
 // First into the file, then on: what is seen can be looked up.
 void OutputDesk::write(int rank, Stream stream, std::string shown, std::string kept, Fn written) {
+  if (!shown.empty()) {
+    show_status("");
+    has_spoken_ = true;
+  }
   Fn show = [this, stream, shown = std::move(shown), written = std::move(written)]() mutable {
-    terminal_.print(terminal_fd(stream), std::move(shown),
-                    [written = std::move(written)](const Result<Unit>&) { written(); });
+    terminal_->print(terminal_outlet(stream), std::move(shown),
+                     [written = std::move(written)](const Result<Unit>&) { written(); });
   };
   if (files_)
     keep(rank, stream, std::move(kept), std::move(show));
@@ -81,7 +87,7 @@ void OutputDesk::write(int rank, Stream stream, std::string shown, std::string k
 }
 
 void OutputDesk::keep(int rank, Stream stream, std::string text, Fn written) {
-  keeper_->print(files_->fd(rank, stream), std::move(text),
+  keeper_->print(files_->outlet(rank, stream), std::move(text),
                  [this, rank, written = std::move(written)](const Result<Unit>& result) {
                    if (!result && !complained_.exchange(true))
                      log(LogLevel::warning,
@@ -93,12 +99,23 @@ void OutputDesk::keep(int rank, Stream stream, std::string text, Fn written) {
 
 void OutputDesk::afterwards(Fn fn) {
   Fn show = [this, fn = std::move(fn)]() mutable {
-    terminal_.print(STDERR_FILENO, {}, [fn = std::move(fn)](const Result<Unit>&) { fn(); });
+    terminal_->print(err_, {}, [fn = std::move(fn)](const Result<Unit>&) { fn(); });
   };
   if (keeper_)
-    keeper_->print(-1, {}, [show = std::move(show)](const Result<Unit>&) mutable { show(); });
+    keeper_->print(err_, {}, [show = std::move(show)](const Result<Unit>&) mutable { show(); });
   else
     show();
+}
+
+void OutputDesk::show_status(const std::string& text) {
+  if (has_spoken_ || !own_err_ || text == status_) return;
+  status_ = text;
+  terminal_->print(err_, std::string(kClearLine) + text, [](const Result<Unit>&) {});
+}
+
+void OutputDesk::settle() {
+  keeper_.reset();
+  terminal_.reset();
 }
 
 }  // namespace kolo

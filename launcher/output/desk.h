@@ -35,6 +35,16 @@ class OutputDesk {
   // Calls when all that was put before is written.
   void afterwards(Fn);
 
+  // One line about how far the job is, for people at a terminal; an empty one takes it away.  Gone
+  // for good with the first output.
+  void show_status(const std::string& text);
+
+  // How many bytes a terminal did not take.  After the desk has come to rest (see settle).
+  std::uint64_t not_shown() const { return out_.missed_all + err_.missed_all; }
+
+  // Waits until all that was put is written, or will never be.
+  void settle();
+
  private:
   OutputDesk(const OutputStyle&, std::vector<Speaker> workers, std::optional<OutputFiles>);
 
@@ -49,12 +59,18 @@ class OutputDesk {
   void write(int rank, Stream, std::string shown, std::string kept, Fn written);
   void keep(int rank, Stream, std::string text, Fn written);
 
+  Outlet& terminal_outlet(Stream stream) { return stream == Stream::out ? out_ : err_; }
+
   std::vector<Worker> workers_;
+  Fd own_out_, own_err_;  // descriptions of terminals
+  Outlet out_, err_;
+  bool has_spoken_ = false;
+  std::string status_;  // that is shown
   const std::string directory_;
   std::optional<OutputFiles> files_;
   std::atomic<bool> complained_ = false;
 
-  Printer terminal_;
+  std::optional<Printer> terminal_;
   std::optional<Printer> keeper_;  // last: it hands on to the terminal
 };
 

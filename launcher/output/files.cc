@@ -34,7 +34,8 @@ Result<OutputFiles> OutputFiles::open(const std::string& directory, int size) {
     if (!to_out) return to_out.error();
     auto to_err = open_file(folder + "/stderr");
     if (!to_err) return to_err.error();
-    out.files_.push_back({std::move(*to_out), std::move(*to_err)});
+    const Outlet for_out{.fd = to_out->get()}, for_err{.fd = to_err->get()};
+    out.files_.push_back({std::move(*to_out), std::move(*to_err), for_out, for_err});
   }
   return out;
 }

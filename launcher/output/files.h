@@ -5,6 +5,7 @@
 
 #include "base/fd.h"
 #include "base/result.h"
+#include "launcher/output/printer.h"
 #include "launcher/output/stream.h"
 
 namespace kolo {
@@ -22,13 +23,14 @@ class OutputFiles {
   // Makes what is missing, and empties what is there.
   static Result<OutputFiles> open(const std::string& directory, int size);
 
-  int fd(int rank, Stream stream) const {
-    return (stream == Stream::out ? files_[rank].out : files_[rank].err).get();
+  Outlet& outlet(int rank, Stream stream) {
+    return stream == Stream::out ? files_[rank].to_out : files_[rank].to_err;
   }
 
  private:
   struct Pair {
     Fd out, err;
+    Outlet to_out, to_err;
   };
   std::vector<Pair> files_;  // by rank
 };

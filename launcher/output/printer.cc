@@ -1,5 +1,7 @@
 #include "launcher/output/printer.h"
 
+#include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -8,17 +10,37 @@
 
 namespace kolo {
 
+using namespace std::chrono_literals;
+
 namespace {
 
-// The descriptor is shared with whoever started us and may have been made non-blocking by them.
-Result<Unit> write_all_to(int fd, std::string_view text) {
+// Longer than it takes to read a screen that scrolls too fast, and short for a worker that waits.
+constexpr auto kPatience = 2s;
+
+// Whether it takes more before the patience is over.
+bool wait_for(const Outlet& outlet) {
+  if (outlet.stuck) return false;
+  pollfd until{outlet.fd, POLLOUT, 0};
+  const int timeout =
+      outlet.patience ? Deadline::in(*outlet.patience).poll_timeout_ms() : /* for ever */ -1;
+  int ready;
+  do ready = ::poll(&until, 1, timeout);
+  while (ready < 0 && errno == EINTR);
+  return ready > 0;
+}
+
+// The descriptor may be shared with whoever started us and have been made non-blocking by them.
+Result<Unit> write_all_to(Outlet& outlet, std::string_view text) {
   while (!text.empty()) {
-    const ssize_t n = ::write(fd, text.data(), text.size());
+    const ssize_t n = ::write(outlet.fd, text.data(), text.size());
     if (n >= 0) {
       text.remove_prefix(static_cast<std::size_t>(n));
     } else if (errno == EAGAIN) {
-      pollfd until{fd, POLLOUT, 0};
-      ::poll(&until, 1, -1);
+      if (wait_for(outlet)) continue;
+      outlet.stuck = true;
+      outlet.missed += text.size();
+      outlet.missed_all += text.size();
+      return Error(Errc::timed_out, "nobody takes it");
     } else if (errno != EINTR) {
       return Error::from_errno("writing");
     }
@@ -26,7 +48,28 @@ Result<Unit> write_all_to(int fd, std::string_view text) {
   return Unit{};
 }
 
+// Those who come back to a terminal learn that they do not see all.
+void recover(Outlet& outlet) {
+  if (!outlet.stuck) return;
+  const auto note = fmt::format(
+      "\nhorovodrun: {} bytes are not shown here, since the terminal did "
+      "not take them\n",
+      outlet.missed);
+  const ssize_t n = ::write(outlet.fd, note.data(), note.size());
+  if (n != static_cast<ssize_t>(note.size())) return;
+  outlet.stuck = false;
+  outlet.missed = 0;
+}
+
 }  // namespace
+
+Outlet Outlet::of(int standard, Fd& own) {
+  if (!::isatty(standard)) return {.fd = standard};
+  own = Fd(::open(fmt::format("/proc/self/fd/{}", standard).c_str(),
+                  O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  if (!own) return {.fd = standard};
+  return {.fd = own.get(), .patience = kPatience};
+}
 
 Printer::Printer() : thread_([this] { work(); }) {}
 
@@ -39,10 +82,10 @@ Printer::~Printer() {
   thread_.join();
 }
 
-void Printer::print(int fd, std::string text, Written written) {
+void Printer::print(Outlet& outlet, std::string text, Written written) {
   {
     const std::lock_guard lock(mutex_);
-    pieces_.push_back({fd, std::move(text), std::move(written)});
+    pieces_.push_back({&outlet, std::move(text), std::move(written)});
   }
   changed_.notify_one();
 }
@@ -55,7 +98,8 @@ void Printer::work() {
     const Piece piece = std::move(pieces_.front());
     pieces_.pop_front();
     lock.unlock();
-    piece.written(write_all_to(piece.fd, piece.text));
+    if (!piece.text.empty()) recover(*piece.outlet);
+    piece.written(write_all_to(*piece.outlet, piece.text));
   }
 }
 

@@ -4,19 +4,38 @@
 #include <deque>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
+#include "base/fd.h"
 #include "base/result.h"
+#include "base/time.h"
 
 namespace kolo {
+
+// Somewhere to write to.  Without patience it is waited for as long as it takes.  With it, one that
+// takes nothing for so long is passed over until it does again, and told then how much it missed.
+//
+// Once given to a printer it is that printer's to change.
+struct Outlet {
+  int fd = -1;
+  std::optional<Duration> patience;
+  bool stuck = false;
+  std::uint64_t missed = 0;      // bytes, since it got stuck
+  std::uint64_t missed_all = 0;  // in all
+
+  // Of a standard stream.  A terminal gets a description of its own, which may be written to
+  // without blocking, whatever others do with theirs; and nobody is held up for long by a Ctrl-S.
+  static Outlet of(int standard, Fd& own);
+};
 
 // Writes from a thread of its own, so that a terminal or a disk that does not take any more holds
 // up nothing but itself.  In the order of the calls.
 //
-// Whoever prints bounds what is under way by waiting for `written`.  If the reader of a descriptor
-// is gone, what was meant for it is dropped: the job goes on, as its checkpoints matter more than
-// its words.
+// Whoever prints bounds what is under way by waiting for `written`.  If the reader of an outlet is
+// gone, what was meant for it is dropped: the job goes on, as its checkpoints matter more than its
+// words.
 class Printer {
  public:
   // Called on the printer's thread, with what became of it.
@@ -25,11 +44,11 @@ class Printer {
   Printer();
   ~Printer();  // after all is written
 
-  void print(int fd, std::string text, Written);
+  void print(Outlet&, std::string text, Written);
 
  private:
   struct Piece {
-    int fd;
+    Outlet* outlet;
     std::string text;
     Written written;
   };

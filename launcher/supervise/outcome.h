@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,6 +36,7 @@ struct Outcome {
   std::optional<int> interrupted_by;  // a signal to the launcher
   std::vector<WorkerEnd> workers;     // by rank
   Duration took{};
+  std::uint64_t not_shown = 0;  // bytes of output that a terminal did not take
 };
 
 // Our own codes; a worker's is passed on as it is.

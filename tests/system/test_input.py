@@ -165,3 +165,38 @@ def test_the_umask_is_the_launchers(tmp_path):
     subprocess.run(["sh", "-c", f"umask 027; {HOROVODRUN} -np 1 touch {tmp_path}/made"], check=True,
                    stdin=subprocess.DEVNULL)
     assert (tmp_path / "made").stat().st_mode & 0o777 == 0o640
+
+
+# What a terminal shows
+
+def test_a_job_that_rises_slowly_says_how_far_it_is_and_takes_it_back(terminal):
+    actor = k.ACTOR
+    terminal.types(f"{HOROVODRUN} -np 3 {actor} @2:sleep=1.5 open print=do''ne\n")
+    terminal.shows("starting: 2 of 3 workers in init")
+    terminal.shows("<stdout>:done", times=3)
+    assert terminal.seen.rindex("\r\x1b[K") < terminal.seen.index("<stdout>:done")
+    assert "starting" not in terminal.seen[terminal.seen.index("<stdout>:done"):]
+
+
+def test_a_terminal_that_stands_still_blocks_no_worker_for_long_and_files_have_all(terminal, tmp_path):
+    count = 200_000
+    worker = f"seq {count}; touch {tmp_path}/through; sleep 0.1; echo la''st"
+    terminal.types("\x13")  # Ctrl-S
+    terminal.types(f"{HOROVODRUN} -np 1 --output-filename {tmp_path}/logs sh -c '{worker}'\n")
+    assert k.eventually((tmp_path / "through").exists, 20), terminal.look()
+    terminal.types("\x11")  # Ctrl-Q
+    terminal.shows("bytes of output were not shown, since the terminal did not take them", timeout=20)
+    kept = (tmp_path / "logs/rank.0/stdout").read_text().splitlines()
+    assert kept == [f"[0]<stdout>:{i}" for i in range(1, count + 1)] + ["[0]<stdout>:last"]
+
+
+def test_output_that_is_piped_is_never_dropped():
+    """Whoever reads slowly, such as a pager, holds up those who write, and misses nothing."""
+    process = subprocess.Popen([HOROVODRUN, "-np", "2", "seq", "100000"], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    time.sleep(3)
+    assert process.stdout.read().count(b"\n") == 200_000 and process.wait(10 * k.SLOW) == 0
+
+
+def test_verbose_says_where_the_start_up_went():
+    done = subprocess.run([HOROVODRUN, "-np", "2", "--verbose", "true"], capture_output=True, text=True, timeout=60)
+    assert "start-up; hosts were ready after" in done.stderr and "; workers ran after" in done.stderr, done

@@ -40,9 +40,9 @@ TEST_CASE("each worker's streams have files of their own, which begin empty") {
   const Folder folder;
   const auto path = folder.path + "/deep/er";
   for (int time = 0; time < 2; ++time) {
-    const auto files = OutputFiles::open(path, 2);
+    auto files = OutputFiles::open(path, 2);
     REQUIRE(files);
-    REQUIRE(::write(files->fd(1, Stream::err), "x", 1) == 1);
+    REQUIRE(::write(files->outlet(1, Stream::err).fd, "x", 1) == 1);
   }
   CHECK(content_of(path + "/rank.0/stdout").empty());
   CHECK(content_of(path + "/rank.1/stderr") == "x");

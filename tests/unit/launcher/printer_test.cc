@@ -1,6 +1,7 @@
 #include "launcher/output/printer.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <array>
@@ -26,11 +27,10 @@ struct Desk {
     printer.emplace();
   }
 
-  int to_out() const { return out.write_end.get(); }
-  int to_err() const { return err.write_end.get(); }
+  Outlet to_out{.fd = out.write_end.get()}, to_err{.fd = err.write_end.get()};
 
-  void print(int fd, std::string text) {
-    printer->print(fd, std::move(text), [](const Result<Unit>&) {});
+  void print(Outlet& outlet, std::string text) {
+    printer->print(outlet, std::move(text), [](const Result<Unit>&) {});
   }
 
   // All that was printed to one of them; the printer is gone then.
@@ -51,7 +51,7 @@ TEST_CASE("each stream gets its own text, in the order of the calls") {
   Desk desk;
   std::string numbers;
   for (int i = 0; i < 1000; ++i) {
-    desk.print(i % 2 ? desk.to_err() : desk.to_out(), std::to_string(i) + "\n");
+    desk.print(i % 2 ? desk.to_err : desk.to_out, std::to_string(i) + "\n");
     if (i % 2 == 0) numbers += std::to_string(i) + "\n";
   }
   CHECK(desk.all_of(desk.out) == numbers);
@@ -62,7 +62,7 @@ TEST_CASE("each piece is reported once it is written, and in order") {
   Desk desk;
   std::vector<int> written;
   for (int i = 0; i < 100; ++i)
-    desk.printer->print(desk.to_out(), "x",
+    desk.printer->print(desk.to_out, "x",
                         [&written, i](const Result<Unit>&) { written.push_back(i); });
   CHECK(desk.all_of(desk.out) == std::string(100, 'x'));
   REQUIRE(written.size() == 100);
@@ -72,10 +72,10 @@ TEST_CASE("each piece is reported once it is written, and in order") {
 TEST_CASE("whoever prints does not wait for a reader that stands still") {
   Desk desk;
   std::atomic<bool> written = false;
-  desk.printer->print(desk.to_out(), std::string(1 << 20, 'x'),
+  desk.printer->print(desk.to_out, std::string(1 << 20, 'x'),
                       [&](const Result<Unit>&) { written = true; });  // more than a pipe holds
   CHECK_FALSE(written);
-  desk.print(desk.to_out(), "y");
+  desk.print(desk.to_out, "y");
   auto reader = std::async(std::launch::async, [&] {
     std::size_t bytes = 0;
     std::array<char, 4096> buffer;
@@ -92,7 +92,7 @@ TEST_CASE("whoever prints does not wait for a reader that stands still") {
 TEST_CASE("a descriptor that somebody made non-blocking is written to all the same") {
   Desk desk;
   REQUIRE(set_nonblocking(desk.out.write_end.get()));
-  desk.print(desk.to_out(), std::string(300'000, 'x'));
+  desk.print(desk.to_out, std::string(300'000, 'x'));
   auto reader = std::async(std::launch::async, [&] {
     std::string text;
     std::array<char, 4096> buffer;
@@ -109,9 +109,9 @@ TEST_CASE("when the reader is gone the rest is dropped, reported as such, and no
   int written = 0, dropped = 0;
   desk.out.read_end.reset();
   for (int i = 0; i < 10; ++i)
-    desk.printer->print(desk.to_out(), std::string(100'000, 'x'),
+    desk.printer->print(desk.to_out, std::string(100'000, 'x'),
                         [&](const Result<Unit>& result) { result ? ++written : ++dropped; });
-  desk.print(desk.to_err(), "still here");
+  desk.print(desk.to_err, "still here");
   CHECK(desk.all_of(desk.err) == "still here");
   CHECK(written == 0);
   CHECK(dropped == 10);
@@ -119,12 +119,38 @@ TEST_CASE("when the reader is gone the rest is dropped, reported as such, and no
 
 TEST_CASE("a reader that goes away in the middle of a piece does not hold it up") {
   Desk desk;
-  desk.print(desk.to_out(), std::string(1 << 20, 'x'));
+  desk.print(desk.to_out, std::string(1 << 20, 'x'));
   std::array<char, 1000> buffer;
   REQUIRE(::read(desk.out.read_end.get(), buffer.data(), buffer.size()) == 1000);
   desk.out.read_end.reset();
-  desk.print(desk.to_err(), "end");
+  desk.print(desk.to_err, "end");
   CHECK(desk.all_of(desk.err) == "end");
+}
+
+TEST_CASE("an outlet with patience is passed over when it stands still, and told what it missed") {
+  Desk desk;
+  REQUIRE(set_nonblocking(desk.to_out.fd));
+  desk.to_out.patience = std::chrono::milliseconds(50);
+  desk.print(desk.to_out, std::string(1 << 20, 'x'));  // more than a pipe holds
+  desk.print(desk.to_out, "missed too");
+  std::promise<void> gone_by;
+  desk.printer->print(desk.to_err, "", [&](const Result<Unit>&) { gone_by.set_value(); });
+  gone_by.get_future().wait();
+  CHECK(desk.to_out.stuck);
+
+  std::string text;
+  std::array<char, 4096> buffer;
+  while (text.size() < (64 << 10))
+    text.append(buffer.data(),
+                static_cast<std::size_t>(::read(desk.out.read_end.get(), buffer.data(), 4096)));
+  desk.print(desk.to_out, "here again\n");
+  text += desk.all_of(desk.out);
+  const auto shown = text.find_first_not_of('x');
+  CHECK(text.substr(shown) ==
+        fmt::format("\nhorovodrun: {} bytes are not shown here, since the terminal did not take "
+                    "them\nhere again\n",
+                    (1 << 20) - shown + 10));
+  CHECK(desk.to_out.missed_all == (1 << 20) - shown + 10);
 }
 
 }  // namespace kolo
