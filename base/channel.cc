@@ -8,7 +8,7 @@ namespace kolo {
 
 namespace {
 
-constexpr std::size_t kReadBytes = 64 * 1024;
+constexpr std::size_t kReadBytes = 256 * 1024;
 
 }  // namespace
 

@@ -39,6 +39,10 @@ Result<Pipe> make_pipe() {
   return Pipe{Fd(ends[0]), Fd(ends[1])};
 }
 
+void widen(const Pipe& pipe, int bytes) {
+  (void)::fcntl(pipe.write_end.get(), F_SETPIPE_SZ, bytes);
+}
+
 Result<Unit> set_nonblocking(int fd) {
   const int flags = ::fcntl(fd, F_GETFL);
   if (flags < 0 || ::fcntl(fd, F_SETFL, flags | O_NONBLOCK) != 0)

@@ -34,6 +34,10 @@ struct Pipe {
 };
 Result<Pipe> make_pipe();
 
+// Lets a pipe hold more than 64 KiB, if the system does, so that two ends that move much wake each
+// other less often.
+void widen(const Pipe&, int bytes);
+
 Result<Unit> set_nonblocking(int fd);
 
 // One read or write on a descriptor that does not block.  Zero bytes and `again` mean "not now";

@@ -12,6 +12,8 @@ namespace kolo::agent {
 
 namespace {
 
+constexpr int kOutputPipe = 256 << 10;
+
 // A pipe, or nothing to read.
 Result<Pipe> source_of_input(const Start& start) {
   if (start.has_input) return make_pipe();
@@ -30,6 +32,7 @@ Result<std::unique_ptr<Worker>> Worker::start(Loop& loop, const Start& start, Ev
   if (!in) return in.error();
   if (!out) return out.error();
   if (!err) return err.error();
+  widen(*out, kOutputPipe);
   for (const Fd* end : {&out->read_end, &err->read_end, &in->write_end})
     if (*end)
       if (auto set = set_nonblocking(end->get()); !set) return set.error();

@@ -44,8 +44,10 @@ OutputDesk::OutputDesk(const OutputStyle& style, std::vector<Speaker> workers,
   terminal_.emplace();
   const auto lines = [&](Speaker speaker, Stream stream) {
     speaker.stream = stream;
-    return Lines{LineTagger(style.tag, speaker, in_color(style.color, stream)),
-                 LineTagger(style.tag, speaker, false)};
+    const bool colored = in_color(style.color, stream);
+    std::optional<LineTagger> kept;
+    if (colored && files_) kept.emplace(style.tag, speaker, false);
+    return Lines{LineTagger(style.tag, speaker, colored), std::move(kept)};
   };
   for (const Speaker& speaker : workers)
     workers_.push_back({lines(speaker, Stream::out), lines(speaker, Stream::err)});
@@ -58,30 +60,34 @@ OutputDesk::Lines& OutputDesk::lines_of(int rank, Stream stream) {
 
 void OutputDesk::put(int rank, Stream stream, std::string_view bytes, WallTime time, Fn written) {
   Lines& lines = lines_of(rank, stream);
-  std::string shown = lines.shown.feed(bytes, time);
-  std::string kept = files_ ? lines.kept.feed(bytes, time) : "";
-  write(rank, stream, std::move(shown), std::move(kept), std::move(written));
+  std::optional<std::string> kept;
+  if (lines.kept) kept = lines.kept->feed(bytes, time);
+  write(rank, stream, lines.shown.feed(bytes, time), std::move(kept), std::move(written));
 }
 
 void OutputDesk::finish(int rank) {
   for (const Stream stream : {Stream::out, Stream::err}) {
     Lines& lines = lines_of(rank, stream);
-    write(rank, stream, lines.shown.finish(), lines.kept.finish(), [] {});
+    std::optional<std::string> kept;
+    if (lines.kept) kept = lines.kept->finish();
+    write(rank, stream, lines.shown.finish(), std::move(kept), [] {});
   }
 }
 
 // First into the file, then on: what is seen can be looked up.
-void OutputDesk::write(int rank, Stream stream, std::string shown, std::string kept, Fn written) {
+void OutputDesk::write(int rank, Stream stream, std::string shown, std::optional<std::string> kept,
+                       Fn written) {
   if (!shown.empty()) {
     show_status("");
     has_spoken_ = true;
   }
+  if (files_ && !kept) kept = shown;
   Fn show = [this, stream, shown = std::move(shown), written = std::move(written)]() mutable {
     terminal_->print(terminal_outlet(stream), std::move(shown),
                      [written = std::move(written)](const Result<Unit>&) { written(); });
   };
   if (files_)
-    keep(rank, stream, std::move(kept), std::move(show));
+    keep(rank, stream, std::move(*kept), std::move(show));
   else
     show();
 }

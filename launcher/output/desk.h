@@ -48,15 +48,17 @@ class OutputDesk {
  private:
   OutputDesk(const OutputStyle&, std::vector<Speaker> workers, std::optional<OutputFiles>);
 
-  // One stream of one worker.  A file gets no colours, so its lines are made apart.
+  // One stream of one worker.  A file gets no colours, so where they are shown its lines are made
+  // apart.
   struct Lines {
-    LineTagger shown, kept;
+    LineTagger shown;
+    std::optional<LineTagger> kept;
   };
   struct Worker {
     Lines out, err;
   };
   Lines& lines_of(int rank, Stream);
-  void write(int rank, Stream, std::string shown, std::string kept, Fn written);
+  void write(int rank, Stream, std::string shown, std::optional<std::string> kept, Fn written);
   void keep(int rank, Stream, std::string text, Fn written);
 
   Outlet& terminal_outlet(Stream stream) { return stream == Stream::out ? out_ : err_; }

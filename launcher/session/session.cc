@@ -35,6 +35,7 @@ Result<std::unique_ptr<Session>> Session::start(Loop& loop, const Command& comma
   auto down = make_pipe(), up = make_pipe();
   if (!down) return down.error();
   if (!up) return up.error();
+  widen(*up, static_cast<int>(agent::kOutputWindow));
   for (const Fd* mine : {&down->write_end, &up->read_end})
     if (auto set = set_nonblocking(mine->get()); !set) return set.error();
 
