@@ -155,6 +155,7 @@ std::vector<std::string> own_environment() {
 
 Result<std::string> find_program(const std::string& name, const std::vector<std::string>& env,
                                  const std::string& cwd) {
+  if (name.empty()) return Error(Errc::not_found, "an empty word names no program");
   const bool has_slash = name.find('/') != name.npos;
   const auto folders = has_slash ? std::vector<std::string_view>{""}
                                  : split(value_in(env, "PATH", kDefaultPath), ':');

@@ -29,6 +29,7 @@ std::vector<std::string> library_folders(const ReadVariable& variable) {
   const std::string path = variable("LD_LIBRARY_PATH").value_or("");
   for (const auto folder : split(path, ':'))
     if (!folder.empty()) folders.emplace_back(folder);
+  add_folders_of("/etc/ld.so.conf", folders);
   std::error_code error;
   std::vector<fs::path> files;
   for (const auto& entry : fs::directory_iterator("/etc/ld.so.conf.d", error))
@@ -81,14 +82,15 @@ std::vector<Capability> find_capabilities(const ReadVariable& variable) {
       framework("PyTorch", "horovod.torch"),
       framework("MXNet", "horovod.mxnet"),
       library(Heading::controller, "MPI", mpi),
-      library(Heading::controller, "Gloo", gloo),
-      {Heading::controller, "Kolo", true, {"built in; --gloo means this one"}},
+      {Heading::controller, "Gloo", true, {"Kolo's own controller answers to --gloo"}},
       library(Heading::operation, "NCCL", {"libnccl.so.2"}),
       {Heading::operation, "DDL", false, {"IBM no longer has it"}},
       library(Heading::operation, "CCL", {"libccl.so.1"}),
       library(Heading::operation, "MPI", mpi),
-      library(Heading::operation, "Gloo", gloo),
-      {Heading::operation, "Kolo", true, {"built in"}},
+      {Heading::operation,
+       "Gloo",
+       true,
+       {"Kolo's own operations stand in for it", whereabouts(gloo, folders), unused}},
   };
 }
 
@@ -101,6 +103,7 @@ std::string check_build_text(const std::vector<Capability>& capabilities, bool v
   text += "\nAvailable Frameworks:\n" + section(capabilities, Heading::framework);
   text += "\nAvailable Controllers:\n" + section(capabilities, Heading::controller);
   text += "\nAvailable Tensor Operations:\n" + section(capabilities, Heading::operation);
+  text.insert(text.size() - 1, "    ");  // as Horovod ends it
   return text;
 }
 

@@ -95,24 +95,25 @@ class SshHosts {
   Names names_;
 };
 
-// What the line gives this option, by any of these names.
-std::optional<std::string> given(std::span<const std::string> words,
-                                 std::initializer_list<std::string_view> names) {
-  for (std::size_t i = 0; i < words.size(); ++i)
-    for (const auto name : names) {
-      if (words[i] == name && i + 1 < words.size()) return words[i + 1];
-      if (words[i].starts_with(fmt::format("{}=", name))) return words[i].substr(name.size() + 1);
-    }
-  return std::nullopt;
+// What the line gives this option, by whatever name.
+std::optional<std::string> given(std::span<const std::string> words, std::string_view name) {
+  auto read = read_arguments(words);
+  // The last of them may be an option whose value is just being typed.
+  if (!read && !words.empty()) read = read_arguments(words.first(words.size() - 1));
+  if (!read) return std::nullopt;
+  std::optional<std::string> value;
+  for (const Given& each : read->options)
+    if (each.option->name() == name) value = each.values.front();
+  return value;
 }
 
 std::vector<HostSpec> hosts_on_line(std::span<const std::string> words,
                                     const Surroundings& around) {
   Result<HostList> list = HostList{};
-  if (const auto path = given(words, {"-hostfile", "--hostfile"})) {
+  if (const auto path = given(words, "--hostfile")) {
     if (const auto content = content_of(with_home(*path, around), around))
       list = parse_host_file({*path, *content});
-  } else if (const auto text = given(words, {"-H", "--hosts"})) {
+  } else if (const auto text = given(words, "--hosts")) {
     list = parse_hosts({"-H", *text},
                        [&](const std::string& file) { return content_of(file, around); });
   }

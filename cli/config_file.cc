@@ -1,9 +1,11 @@
 #include "cli/config_file.h"
 
 #include <fmt/format.h>
+#include <strings.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 namespace kolo {
@@ -30,11 +32,15 @@ bool is_group(std::string_view name) {
 
 class Reader {
  public:
-  explicit Reader(const Text& text) : text_(text) {}
+  Reader(const Text& text, std::span<const Given> said) : text_(text), said_(said) {}
 
   Result<ConfigFile> read() {
-    const YAML::Node top = YAML::Load(std::string(text_.content));
-    if (top.IsNull()) return std::move(out_);
+    const auto documents = YAML::LoadAll(std::string(text_.content));
+    if (documents.size() > 1)
+      return complaint(text_, spot_of(documents[1].Mark(), 1), "a second document begins here",
+                       "A configuration file is one.");
+    if (documents.empty() || documents[0].IsNull()) return std::move(out_);
+    const YAML::Node top = documents[0];
     if (!top.IsMap()) return complaint(text_, spot_of(top.Mark(), 1), "expected keys and values");
     for (const auto& entry : top)
       if (auto read = read_entry("", entry.first, entry.second); !read) return read.error();
@@ -54,7 +60,10 @@ class Reader {
       note_unknown(key, name);
       return Unit{};
     }
-    return value.IsNull() ? Unit{} : read_value(key, value);
+    // Whatever the command line says otherwise is not looked at.
+    const auto same = [&](const Given& given) { return given.option->key == key; };
+    if (value.IsNull() || std::any_of(said_.begin(), said_.end(), same)) return Unit{};
+    return read_value(key, value);
   }
 
   Result<Unit> read_group(const std::string& key, const Node& value) {
@@ -68,44 +77,72 @@ class Reader {
   }
 
   Result<Unit> read_value(const std::string& key, const Node& value) {
+    if (value.IsSequence() && key == "library_options.thread_affinity")
+      return take(option("--thread-affinity"), value, joined(value));
     if (!value.IsScalar())
       return complaint(text_, spot_of(value.Mark(), 1), fmt::format("'{}' takes one value", key));
     if (key == "controller") return read_controller(value);
-    for (const Option& option : options()) {
-      if (option.key != key) continue;
-      if (option.takes_value()) return take(option, value);
+    for (const Option& each : options()) {
+      if (each.key != key) continue;
+      if (each.takes_value()) return take(each, value, as_written(each, value));
       bool flag = false;
       if (!YAML::convert<bool>::decode(value, flag))
         return wrong(value, fmt::format("'{}' is true or false", key));
-      if (flag == option.key_means) out_.options.push_back({&option, {}});
+      if (flag == each.key_means) out_.options.push_back({&each, {}});
     }
     return Unit{};
   }
 
   Result<Unit> read_controller(const Node& value) {
-    const Option* option = find_option("--" + value.Scalar());
-    if (!option || option->key != "controller")
+    const Option* controller = find_option("--" + value.Scalar());
+    if (!controller || controller->key != "controller")
       return wrong(value, fmt::format("No such controller supported: {}", value.Scalar()));
-    out_.options.push_back({option, {}});
+    out_.options.push_back({controller, {}});
     return Unit{};
   }
 
-  Result<Unit> take(const Option& option, const Node& value) {
-    const std::vector<std::string> values = {value.Scalar()};
-    if (const auto complaint = complaint_about(option, values)) return wrong(value, *complaint);
-    out_.options.push_back({&option, values});
+  static std::string joined(const Node& list) {
+    std::string out;
+    for (const auto& each : list)
+      out += (out.empty() ? "" : ",") + (each.IsScalar() ? each.Scalar() : "?");
+    return out;
+  }
+
+  // As it would stand on the command line: numbers in decimal, choices in their own letters.
+  static std::string as_written(const Option& what, const Node& value) {
+    long long whole = 0;
+    double number = 0;
+    if (what.kind == Kind::integer && YAML::convert<long long>::decode(value, whole))
+      return std::to_string(whole);
+    if (what.kind == Kind::integer && YAML::convert<double>::decode(value, number) &&
+        std::abs(number) < 1e15 && number == std::trunc(number))
+      return fmt::format("{:.0f}", number);
+    for (const auto choice : choices_of(what))
+      if (choice.size() == value.Scalar().size() &&
+          ::strncasecmp(choice.data(), value.Scalar().data(), choice.size()) == 0)
+        return std::string(choice);
+    return value.Scalar();
+  }
+
+  Result<Unit> take(const Option& what, const Node& value, std::string written) {
+    const std::vector<std::string> values = {std::move(written)};
+    if (const auto complaint = complaint_about(what, values)) return wrong(value, *complaint);
+    out_.options.push_back({&what, values});
     return Unit{};
   }
 
   Error wrong(const Node& value, const std::string& what) {
-    return complaint(text_, spot_of(value.Mark(), value.Scalar().size()), what);
+    const std::size_t length = value.IsScalar() ? value.Scalar().size() : 1;
+    return complaint(text_, spot_of(value.Mark(), length), what);
   }
 
   void note_unknown(const std::string& key, const Node& name) {
     constexpr std::size_t kNotes = 20;  // who has more of them has a file for something else
     if (out_.notes.size() > kNotes) return;
     if (out_.notes.size() == kNotes) return out_.notes.push_back(text_.name + ": and so on");
-    const auto keys = known_keys();
+    auto keys = known_keys();
+    for (const auto known : known_keys())
+      if (const auto dot = known.find('.'); dot != known.npos) keys.push_back(known.substr(0, dot));
     const auto meant = nearest(key, keys);
     out_.notes.push_back(
         fmt::format("{}:{}: nobody knows the key '{}'{}", text_.name, name.Mark().line + 1, key,
@@ -113,16 +150,17 @@ class Reader {
   }
 
   const Text& text_;
+  const std::span<const Given> said_;
   ConfigFile out_;
 };
 
 }  // namespace
 
-Result<ConfigFile> read_config(const Text& text) try {
+Result<ConfigFile> read_config(const Text& text, std::span<const Given> said) try {
   if (text.content.size() > kConfigLimit)
     return Error(Errc::too_large,
                  fmt::format("{} is longer than {} KiB", text.name, kConfigLimit >> 10));
-  return Reader(text).read();
+  return Reader(text, said).read();
 } catch (const YAML::Exception& e) {
   return complaint(text, spot_of(e.mark, 1), e.msg);
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -17,7 +18,8 @@ struct ConfigFile {
 
 inline constexpr std::size_t kConfigLimit = 64 << 10;  // the longest real one has not 2
 
-// Pure.  YAML, one level of groups below the top, with the keys of the option table.
-Result<ConfigFile> read_config(const Text&);
+// Pure.  YAML, one level of groups below the top, with the keys of the option table.  What `said`
+// has set already is passed over.
+Result<ConfigFile> read_config(const Text&, std::span<const Given> said = {});
 
 }  // namespace kolo

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <unordered_map>
 
 #include "cli/table.h"
@@ -14,7 +15,17 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kRanksShown = 64;
+constexpr std::size_t kShown = 64;  // rows of a table
+
+template <class T>
+std::span<const T> first_of(const std::vector<T>& all) {
+  return std::span(all).first(std::min(all.size(), kShown));
+}
+
+std::string and_more(std::size_t count) {
+  return count > kShown ? fmt::format("  and {} more; --json lists them all\n", count - kShown)
+                        : "";
+}
 
 // The first and the last rank of each host.
 using Ranks = std::unordered_map<std::string, std::pair<int, int>>;
@@ -46,25 +57,20 @@ std::string quoted(const std::string& word) {
 std::string hosts_section(const JobSpec& spec, const std::optional<Plan>& plan) {
   const Ranks ranks = plan ? ranks_by_host(*plan) : Ranks();
   Table table({"host", "slots", "ranks"});
-  for (const HostSpec& host : spec.hosts)
+  for (const HostSpec& host : first_of(spec.hosts))
     table.add({host.user.empty() ? host.name : host.user + "@" + host.name,
                std::to_string(host.slots), ranks_text(ranks, host.name)});
-  return "hosts:\n" + table.text();
+  return "hosts:\n" + table.text() + and_more(spec.hosts.size());
 }
 
 std::string plan_section(const Plan& plan) {
   Table table({"rank", "host", "slot", "local", "cross"});
-  const int shown = std::min(plan.size(), kRanksShown);
-  for (int rank = 0; rank < shown; ++rank) {
-    const Slot& slot = plan.slots[rank];
+  for (const Slot& slot : first_of(plan.slots)) {
     table.add({std::to_string(slot.rank), slot.host, std::to_string(slot.index),
                fmt::format("{}/{}", slot.local_rank, slot.local_size),
                fmt::format("{}/{}", slot.cross_rank, slot.cross_size)});
   }
-  std::string text = "\nplan:\n" + table.text();
-  if (plan.size() > shown)
-    text += fmt::format("  and {} more; --json lists them all\n", plan.size() - shown);
-  return text;
+  return "\nplan:\n" + table.text() + and_more(plan.slots.size());
 }
 
 std::string recipe_section(const JobSpec& spec, const Preview& preview) {
@@ -94,9 +100,14 @@ std::string_view mark(Check::Verdict verdict) {
 
 std::string checks_section(const Preview& preview) {
   Table table({"", "check", "result"});
-  for (const Check& check : preview.checks)
+  // What is bad comes first, lest it is among those that are not shown.
+  auto checks = preview.checks;
+  std::stable_sort(checks.begin(), checks.end(), [](const Check& a, const Check& b) {
+    return (a.verdict == Check::Verdict::bad) > (b.verdict == Check::Verdict::bad);
+  });
+  for (const Check& check : first_of(checks))
     table.add({std::string(mark(check.verdict)), check.what, check.text});
-  return "\nchecks:\n" + table.text();
+  return "\nchecks:\n" + table.text() + and_more(checks.size());
 }
 
 Json json_of(const HostSpec& host) {

@@ -1,6 +1,9 @@
 #include "cli/host_options.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 
 namespace kolo {
 
@@ -13,8 +16,8 @@ int total_slots(const std::vector<HostSpec>& hosts) {
 }
 
 Result<HostList> from_file(const std::string& path, const Surroundings& around) {
-  const auto content = around.read_file(path);
-  if (!content) return content.error();
+  auto content = around.read_file(path);
+  if (!content) return std::move(content.error()).during("argument -hostfile/--hostfile");
   return parse_host_file({path, *content});
 }
 
@@ -35,16 +38,26 @@ Result<HostList> from_options(const Values& values, const Surroundings& around) 
 
 Result<std::vector<HostSpec>> narrowed(std::vector<HostSpec> hosts, const Values& values) {
   Result<std::vector<HostSpec>> out = std::move(hosts);
-  if (const auto text = values.text("--include"))
-    out = include(std::move(*out), {"argument --include", *text});
-  if (const auto text = values.text("--exclude"); text && out)
-    out = exclude(std::move(*out), {"argument --exclude", *text});
+  const auto all = [&](const char* name) {
+    return fmt::format("{}", fmt::join(values.all(name), "@"));
+  };
+  if (const auto text = all("--include"); values.has("--include"))
+    out = include(std::move(*out), {"argument --include", text});
+  if (const auto text = all("--exclude"); out && values.has("--exclude"))
+    out = exclude(std::move(*out), {"argument --exclude", text});
   return out;
 }
 
-void give_slots(std::vector<HostSpec>& hosts, const Values& values, const Surroundings& around) {
+// --slots-per-host is for hosts that come without a number; a scheduler's number is nobody's wish.
+void give_slots(ChosenHosts& chosen, bool from_scheduler, const Values& values,
+                const Surroundings& around) {
   const auto fixed = values.integer("--slots-per-host");
-  resolve_slots(hosts,
+  if (fixed && from_scheduler)
+    for (HostSpec& host : chosen.hosts) host.slots = 0;
+  const auto bare = [](const HostSpec& host) { return host.slots == 0; };
+  if (fixed && std::none_of(chosen.hosts.begin(), chosen.hosts.end(), bare))
+    chosen.notes.push_back("without effect: --slots-per-host, since every host has its number");
+  resolve_slots(chosen.hosts,
                 [&](const HostSpec& host) { return fixed ? *fixed : around.count_slots(host); });
 }
 
@@ -54,10 +67,17 @@ bool names_hosts(const Values& values) {
   return values.has("--hosts") || values.has("--hostfile") || values.has("--host-discovery-script");
 }
 
-Result<std::optional<Allocation>> ask_scheduler(const Surroundings& around) {
+Result<std::optional<Allocation>> ask_scheduler(const Surroundings& around,
+                                                std::vector<std::string>& notes) {
+  auto found = find_allocation(around.variable, around.read_file);
   // A job that starts another inside one of its workers has its own part of the hosts only.
-  if (around.variable("KOLO_STORE")) return std::optional<Allocation>();
-  return find_allocation(around.variable, around.read_file);
+  if (!around.variable("KOLO_STORE")) return found;
+  if (found && *found)
+    notes.push_back(
+        fmt::format("inside a worker of another job the hosts of {} are not used; "
+                    "-H or -hostfile name others than localhost",
+                    (*found)->from));
+  return std::optional<Allocation>();
 }
 
 Result<ChosenHosts> choose_hosts(const Values& values, const std::optional<Allocation>& allocation,
@@ -70,9 +90,11 @@ Result<ChosenHosts> choose_hosts(const Values& values, const std::optional<Alloc
       if (values.has(name))
         return Error(Errc::invalid_input,
                      fmt::format("argument {}: there are no hosts to choose from", name));
+    if (values.has("--slots-per-host"))
+      out.notes.push_back("without effect: --slots-per-host, since no hosts are named");
     return out;
   }
-  give_slots(out.hosts, values, around);
+  give_slots(out, allocation.has_value(), values, around);
   if (allocation)
     out.notes.push_back(fmt::format("hosts from {}: {}, {} slots", allocation->from,
                                     print_hosts(out.hosts, HostFormat::slurm),

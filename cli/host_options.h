@@ -19,7 +19,8 @@ struct ChosenHosts {
 bool names_hosts(const Values&);
 
 // What a scheduler has given to this job; none: there is no scheduler, or it is not ours to ask.
-Result<std::optional<Allocation>> ask_scheduler(const Surroundings&);
+Result<std::optional<Allocation>> ask_scheduler(const Surroundings&,
+                                                std::vector<std::string>& notes);
 
 // The hosts that the options name, or else those of the allocation.
 Result<ChosenHosts> choose_hosts(const Values&, const std::optional<Allocation>&,

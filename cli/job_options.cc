@@ -23,7 +23,7 @@ Duration seconds(double n) {
   return std::chrono::duration_cast<Duration>(std::chrono::duration<double>(n));
 }
 
-// What the option says; else what the launcher's own variable says, if that makes sense.
+// What the option says; else what the launcher's own variable says.
 Result<std::optional<int>> integer_or_variable(const Values& values, const ReadVariable& variable,
                                                std::string_view name) {
   if (const auto given = values.integer(name)) return std::optional(*given);
@@ -41,6 +41,8 @@ Result<std::optional<int>> integer_or_variable(const Values& values, const ReadV
 }
 
 Result<Unit> apply_times(const Values& values, const ReadVariable& variable, RunJob& run) {
+  const auto elastic = integer_or_variable(values, variable, "--elastic-timeout");
+  if (!elastic) return elastic.error();
   if (const auto grace = values.number("--grace")) run.spec.grace = seconds(*grace);
   const auto start = integer_or_variable(values, variable, "--start-timeout");
   if (!start) return start.error();
@@ -159,20 +161,15 @@ Result<Unit> check_elastic(const Values& values, int np) {
   return Unit{};
 }
 
-Result<Unit> check_affinity(const Values& values) {
-  const auto text = values.text("--thread-affinity");
-  if (!text) return Unit{};
-  for (const auto core : split(*text, ','))
-    if (const auto number = parse_int(core); !number || *number < 0)
-      return refuse("--thread-affinity",
-                    fmt::format("expected cores as 0,2,4, not {}", python_repr(*text)));
-  return Unit{};
+bool lacks_what_it_needs(const Option& option, const Values& values) {
+  return !option.needs.empty() && !values.has(option.needs);
 }
 
 std::vector<std::string_view> given_with(const Values& values, State state) {
   std::vector<std::string_view> names;
   for (const Option& option : options())
-    if (option.state == state && values.has(option.name())) names.push_back(option.name());
+    if (option.state == state && values.has(option.name()) && !lacks_what_it_needs(option, values))
+      names.push_back(option.name());
   return names;
 }
 
@@ -187,6 +184,11 @@ void add_notes(const Values& values, RunJob& run) {
     run.notes.push_back(
         fmt::format("passed on to the workers, where Kolo does not act on it yet: {}",
                     fmt::join(passed, ", ")));
+  for (const Option& option : options())
+    if (values.has(option.name()) && lacks_what_it_needs(option, values))
+      run.notes.push_back(fmt::format("without effect: {} needs {}", option.name(), option.needs));
+  if (!run.spec.command.empty() && run.spec.command.front() == "--")
+    run.notes.push_back("the '--' is taken for the program, as Horovod takes it; leave it out");
   if (values.has("--host-discovery-script"))
     run.notes.push_back(
         "elastic training is not available yet: the hosts stay as --host-discovery-script names "
@@ -229,7 +231,6 @@ Result<Unit> apply_options(const Values& values, const ReadVariable& variable, R
   if (done) done = apply_output(values, run);
   if (done) done = apply_placement(values, run);
   if (done) done = check_elastic(values, run.spec.np);
-  if (done) done = check_affinity(values);
   if (done) add_notes(values, run);
   return done;
 }

@@ -99,10 +99,7 @@ std::string message_for(const News& news) {
 }
 
 std::string message_for(const Error& error) {
-  std::string text = fmt::format("horovodrun: error: {}\n", error.text());
-  if (error.code() == Errc::unsupported)
-    text += "  Use localhost, 127.0.0.1 or this machine's own name, as in -H localhost:4.\n";
-  return text;
+  return fmt::format("horovodrun: error: {}\n", error.text());
 }
 
 std::string message_for(const Outcome& outcome) {

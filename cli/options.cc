@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <limits>
 
 #include "base/assert.h"
 #include "base/text.h"
@@ -48,8 +49,7 @@ std::optional<std::string> bare_number(std::string_view text) {
 }
 
 std::string limits_text(const Limits& limits) {
-  if (limits.most >= 1e18) return fmt::format("at least {}", limits.least);
-  return fmt::format("from {} to {}", limits.least, limits.most);
+  return fmt::format("from {} to {:.10g}", limits.least, limits.most);
 }
 
 std::string argument(const Option& option, std::string_view what) {
@@ -80,6 +80,16 @@ std::optional<std::string> complaint_about(const Option& option, const std::stri
       return argument(option, fmt::format("invalid choice: {} (choose from '{}')",
                                           python_repr(value), fmt::join(choices, "', '")));
     }
+    case Kind::cores:
+      for (const auto core : split(value, ','))
+        if (const auto number = parse_int(core); !number || *number < 0)
+          return argument(option, "expected cores as 0,2,4, not " + python_repr(value));
+      return std::nullopt;
+    case Kind::interfaces:
+      for (const auto name : split(value, ','))
+        if (name.empty())
+          return argument(option, "expected names as eth0,eth1, not " + python_repr(value));
+      return std::nullopt;
     default:
       return std::nullopt;
   }
@@ -177,9 +187,18 @@ std::string python_repr(std::string_view text) {
   return out + quote;
 }
 
+// Python's have no limits; what is beyond ours is beyond every option's.
 std::optional<std::int64_t> python_int(std::string_view text) {
   const auto bare = bare_number(text);
-  return bare ? parse_int(*bare) : std::nullopt;
+  if (!bare) return std::nullopt;
+  std::int64_t value = 0;
+  const char* end_of_text = bare->data() + bare->size();
+  const auto [end, error] = std::from_chars(bare->data(), end_of_text, value);
+  if (end != end_of_text || error == std::errc::invalid_argument) return std::nullopt;
+  if (error == std::errc::result_out_of_range)
+    return bare->front() == '-' ? std::numeric_limits<std::int64_t>::min()
+                                : std::numeric_limits<std::int64_t>::max();
+  return value;
 }
 
 std::optional<double> python_float(std::string_view text) {

@@ -16,6 +16,7 @@ enum class Kind {
   number,
   text,
   choice,
+  cores,
   file,
   folder,
   program,

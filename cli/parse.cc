@@ -29,9 +29,9 @@ Result<std::vector<Given>> with_config(std::vector<Given> given, const Surroundi
   });
   if (named == given.rend()) return given;
   const std::string path = named->values.front();
-  const auto content = around.read_file(path);
-  if (!content) return content.error();
-  auto file = read_config({path, *content, true});
+  auto content = around.read_file(path);
+  if (!content) return std::move(content.error()).during("argument --config-file");
+  auto file = read_config({path, *content, true}, given);
   if (!file) return file.error();
   notes.insert(notes.end(), file->notes.begin(), file->notes.end());
   return merged(file->options, given);
@@ -51,6 +51,13 @@ Result<Unit> apply_size(const Values& values, const std::optional<Allocation>& a
   run.notes.insert(run.notes.end(), chosen->notes.begin(), chosen->notes.end());
   const auto np = values.integer("--num-proc");
   run.spec.hosts = std::move(chosen->hosts);
+  // Whoever has one node, and says how many workers, need not be told how many tasks it is for.
+  if (allocation && np && run.spec.hosts.size() == 1 && run.spec.hosts.front().chosen.empty())
+    run.spec.hosts.front().slots = std::max(run.spec.hosts.front().slots, *np);
+  for (const HostSpec& host : run.spec.hosts)
+    if (!host.user.empty() && around.is_here(host))
+      run.notes.push_back(
+          fmt::format("{}@{} is this machine, where workers run as you are", host.user, host.name));
   if (run.spec.hosts.empty()) run.spec.hosts = {{.name = "localhost", .slots = np.value_or(1)}};
   run.spec.np = np.value_or(slots_of(run.spec.hosts));
   return Unit{};
@@ -90,8 +97,13 @@ Result<Request> parse_command_line(const std::vector<std::string>& words,
 
   const bool check_build = values->has("--check-build");
   Result<std::optional<Allocation>> allocation = std::optional<Allocation>();
-  if (!check_build && !names_hosts(*values)) allocation = ask_scheduler(around);
-  if (!allocation) return allocation.error();
+  if (!check_build && !names_hosts(*values)) allocation = ask_scheduler(around, run.notes);
+  if (!allocation && values->has("--num-proc")) {
+    run.notes.push_back("the scheduler's hosts are not used: " + allocation.error().text());
+    allocation = std::optional<Allocation>();
+  }
+  if (!allocation)
+    return refuse(allocation.error().text() + "\n  Name the hosts with -H or -hostfile.");
   // Under LSF Horovod has never asked for it.
   const bool np_known = values->has("--num-proc") || *allocation || around.variable("LSB_JOBID");
   if (!check_build && !np_known)

@@ -18,6 +18,7 @@ struct Surroundings {
   ReadFile read_file;
   ReadFile run_script;  // what a program prints
   std::function<int(const HostSpec&)> count_slots;
+  std::function<bool(const HostSpec&)> is_here;  // on this machine
 };
 
 struct ShowHelp {};

@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
-#include <algorithm>
+#include <span>
 
 #include "cli/host_options.h"
+#include "cli/options.h"
 
 namespace kolo {
 
@@ -16,21 +16,6 @@ struct HostsWords {
   bool help = false;
 };
 
-Result<HostsWords> read_words(std::vector<std::string> words) try {
-  HostsWords out;
-  CLI::App app;
-  app.set_help_flag();
-  app.add_flag("-h,--help", out.help);
-  app.add_option("EXPR", out.expression);
-  app.add_option("--format", out.format)
-      ->check(CLI::IsMember({"horovod", "openmpi", "slurm", "json"}));
-  std::reverse(words.begin(), words.end());  // as CLI11 wants them
-  app.parse(words);
-  return out;
-} catch (const CLI::Error& e) {
-  return Error(Errc::invalid_input, e.what());
-}
-
 std::optional<HostFormat> format_of(const std::string& name) {
   if (name == "horovod") return HostFormat::horovod;
   if (name == "openmpi") return HostFormat::openmpi;
@@ -38,10 +23,42 @@ std::optional<HostFormat> format_of(const std::string& name) {
   return std::nullopt;
 }
 
+Error refuse(std::string text) {
+  return Error(Errc::invalid_input, std::move(text));
+}
+
+// As few as there are, in any order.
+Result<HostsWords> read_words(std::span<const std::string> words) {
+  HostsWords out;
+  for (; !words.empty(); words = words.subspan(1)) {
+    const std::string& word = words.front();
+    if (word == "-h" || word == "--help") {
+      out.help = true;
+    } else if (word.starts_with("--format=")) {
+      out.format = word.substr(word.find('=') + 1);
+    } else if (word == "--format") {
+      if (words.size() == 1) return refuse("argument --format: expected one argument");
+      words = words.subspan(1);
+      out.format = words.front();
+    } else if (word.starts_with('-') || !out.expression.empty()) {
+      return refuse("unrecognized arguments: " + word);
+    } else {
+      out.expression = word;
+    }
+  }
+  if (!format_of(out.format) && out.format != "json")
+    return refuse(
+        fmt::format("argument --format: invalid choice: {} (choose from 'horovod', "
+                    "'openmpi', 'slurm', 'json')",
+                    python_repr(out.format)));
+  return out;
+}
+
 // Without an expression: what the scheduler gave.
 Result<HostList> hosts_for(const std::string& expression, const Surroundings& around) {
   if (!expression.empty()) return parse_hosts({"HOSTS", expression}, around.read_file);
-  auto allocation = ask_scheduler(around);
+  std::vector<std::string> notes;
+  auto allocation = ask_scheduler(around, notes);
   if (!allocation) return allocation.error();
   if (!*allocation)
     return Error(Errc::invalid_input, "no hosts were given, and there is no scheduler to ask");
@@ -50,11 +67,17 @@ Result<HostList> hosts_for(const std::string& expression, const Surroundings& ar
 
 Result<Request> parse_hosts_words(const std::vector<std::string>& words,
                                   const Surroundings& around) {
-  const auto read = read_words({words.begin() + 1, words.end()});
+  const auto read = read_words(std::span(words).subspan(1));
   if (!read) return read.error();
   if (read->help) return Request(ShowHelp{});
   auto list = hosts_for(read->expression, around);
   if (!list) return list.error();
+  if (format_of(read->format) == HostFormat::slurm)
+    for (const HostSpec& host : list->hosts)
+      if (host.slots > 0 || !host.user.empty()) {
+        list->notes.push_back("a node list of Slurm has no place for slots and users");
+        break;
+      }
   return Request(
       ShowHosts{std::move(list->hosts), format_of(read->format), std::move(list->notes)});
 }

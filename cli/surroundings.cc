@@ -25,8 +25,9 @@ std::optional<std::string> variable(const std::string& name) {
 Result<std::string> read_file(const std::string& path) {
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!fd) {
-    const Error error = Error::from_errno("reading " + path);
-    return Error(errno == ENOENT ? Errc::not_found : Errc::invalid_input, error.text());
+    const int why = errno;
+    return Error(why == ENOENT ? Errc::not_found : Errc::invalid_input,
+                 Error::from_errno("reading " + path, why).text());
   }
   std::string text;
   std::vector<std::uint8_t> buffer(1 << 16);
@@ -41,10 +42,14 @@ Result<std::string> read_file(const std::string& path) {
   }
 }
 
+bool is_here(const HostSpec& host) {
+  static const auto names = names_of_this_machine();
+  return is_this_machine(host.name, names);
+}
+
 // Of a machine that cannot be asked yet one slot is known.
 int count_slots(const HostSpec& host) {
-  static const auto names = names_of_this_machine();
-  if (!is_this_machine(host.name, names)) return 1;
+  if (!is_here(host)) return 1;
   const auto mask = variable("CUDA_VISIBLE_DEVICES");
   return gpus_of_this_machine(mask ? std::optional<std::string_view>(*mask) : std::nullopt);
 }
@@ -56,7 +61,7 @@ Surroundings own_surroundings() {
           [](const std::string& script) {
             return run_discovery_script(script, Deadline::in(kScriptTimeout));
           },
-          count_slots};
+          count_slots, is_here};
 }
 
 }  // namespace kolo

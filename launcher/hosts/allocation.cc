@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -62,7 +63,7 @@ Result<HostList> gathered(const Text& text, Read read) {
   Gathering all;
   if (Parsed<Unit> ok = read(text.content, all); !ok) return ok.error().in(text);
   if (all.hosts().empty()) return Error(Errc::invalid_input, text.name + ": no host is named");
-  return HostList{std::move(all.hosts()), {}};
+  return HostList{std::move(all.hosts()), all.notes()};
 }
 
 Parsed<Unit> add(Gathering& to, std::string_view name, std::size_t at, int slots) {
@@ -72,10 +73,14 @@ Parsed<Unit> add(Gathering& to, std::string_view name, std::size_t at, int slots
   return to.add(*item);
 }
 
-// A word for each slot: "h1 h1 h2", or a line for each.
+// A word for each slot: "h1 h1 h2", or a line for each.  If none is there twice, they are the
+// nodes, and how many slots each has was not said.
 Parsed<Unit> read_words(std::string_view text, Gathering& to) {
-  return for_each_word(text,
-                       [&](std::string_view name, std::size_t at) { return add(to, name, at, 1); });
+  auto ok = for_each_word(
+      text, [&](std::string_view name, std::size_t at) { return add(to, name, at, 1); });
+  if (ok && !to.has_twice())
+    for (HostSpec& host : to.hosts()) host.slots = 0;
+  return ok;
 }
 
 // "h1 4 h2 4".
@@ -154,30 +159,33 @@ Result<std::vector<int>> parse_counts(const Text& text) {
   return counts;
 }
 
-// Slots for each of the nodes.  Slurm sets SLURM_TASKS_PER_NODE whether tasks were asked for or
-// not; then it is the number of nodes or of CPUs, and means nothing.
+// Slurm sets SLURM_TASKS_PER_NODE whether tasks were asked for or not; then it is the number of
+// nodes or of CPUs, and means nothing.  Nor does it where it is for other nodes than these.
+Result<std::vector<int>> slurm_tasks(const World& world, const std::string& from,
+                                     std::size_t nodes) {
+  const auto tasks = world.first_of({"SLURM_STEP_TASKS_PER_NODE", "SLURM_TASKS_PER_NODE"});
+  if (!tasks || !world.first_of({"SLURM_NTASKS", "SLURM_NTASKS_PER_NODE"}))
+    return std::vector<int>(nodes, 0);
+  auto counts = parse_counts({fmt::format("{}, {}", from, tasks->first), tasks->second});
+  if (counts && counts->size() != nodes) counts = std::vector<int>(nodes, 0);
+  return counts;
+}
+
+// Slots for each of the nodes.  One task with four GPUs is how many ask for a node to start four
+// workers on by themselves.
 Result<std::vector<int>> slurm_slots(const World& world, const std::string& from,
                                      std::size_t nodes) {
-  const auto asked = world.first_of({"SLURM_NTASKS", "SLURM_NTASKS_PER_NODE"});
-  const auto tasks = world["SLURM_TASKS_PER_NODE"];
-  if (asked && tasks) {
-    auto counts = parse_counts({from + ", SLURM_TASKS_PER_NODE", *tasks});
-    if (!counts || counts->size() == nodes) return counts;
-    return Error(Errc::invalid_input,
-                 fmt::format("{}: there are {} nodes, but SLURM_TASKS_PER_NODE, '{}', is for {}",
-                             from, nodes, *tasks, counts->size()));
-  }
-  const auto each = asked ? std::nullopt : world["SLURM_GPUS_ON_NODE"];
-  if (!each || *each == "0") return std::vector<int>(nodes, 0);
-  const Text text{from + ", SLURM_GPUS_ON_NODE", *each};
-  const auto slots = parse_slots(*each, 0);
-  if (!slots) return slots.error().in(text);
-  return std::vector<int>(nodes, *slots);
+  auto slots = slurm_tasks(world, from, nodes);
+  const auto gpus = parse_int(world["SLURM_GPUS_ON_NODE"].value_or("0")).value_or(0);
+  if (slots && gpus > 1 && gpus <= kSlotsLimit && !world["SLURM_NTASKS_PER_NODE"])
+    for (int& each : *slots)
+      if (each <= 1) each = static_cast<int>(gpus);
+  return slots;
 }
 
 Found find_slurm(const World& world) {
   const auto job = world.first_of({"SLURM_JOB_ID", "SLURM_JOBID"});
-  const auto list = world.first_of({"SLURM_JOB_NODELIST", "SLURM_NODELIST"});
+  const auto list = world.first_of({"SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST", "SLURM_NODELIST"});
   if (!job || !list) return kNone;
   const auto from = job_in_words("Slurm", job->second, list->first);
   const auto names = parse_node_list({from, list->second});
@@ -191,11 +199,13 @@ Found find_slurm(const World& world) {
   });
 }
 
-// Where CSM runs jobs, the first host is the one that launches, and has no GPUs.
+// Where CSM runs jobs, the first host is the one that launches, and has no GPUs; of the others LSF
+// counts the cores, and a worker is wanted for each GPU.
 Found without_launch_node(const World& world, Found found) {
   if (!found || !*found || !world["CSM_ALLOCATION_ID"]) return found;
   auto& hosts = (*found)->list.hosts;
   if (hosts.size() > 1) hosts.erase(hosts.begin());
+  for (HostSpec& host : hosts) host.slots = 0;
   return found;
 }
 

@@ -8,6 +8,7 @@
 #include "base/text.h"
 #include "launcher/hosts/hosts.h"
 #include "launcher/hosts/item.h"
+#include "launcher/hosts/node_list.h"
 
 namespace kolo {
 
@@ -52,6 +53,8 @@ class Chooser {
 
  private:
   Parsed<Unit> read_item(std::string_view item, std::size_t at);
+  Parsed<Unit> choose(std::string_view name, std::size_t at, std::string_view tail,
+                      std::size_t tail_at);
   Parsed<Unit> read_slots(std::string_view text, std::size_t at, std::size_t place);
   Fault unknown(std::string_view name, std::size_t at) const;
 
@@ -80,10 +83,23 @@ Parsed<Unit> Chooser::read_item(std::string_view item, std::size_t at) {
   const auto colon = end_of_item(item, 0, ":");
   const bool has_brackets = item[0] == '[' && item[colon - 1] == ']';
   const auto name = item.substr(has_brackets, colon - 2 * has_brackets);
+  if (has_brackets) return choose(name, at, item.substr(colon), at + colon);
+  const auto pattern = NamePattern::parse(name, at);
+  if (!pattern) return unknown(item.substr(0, colon), at);
+  if (pattern->count(kHostsLimit) > kHostsLimit)
+    return Fault{{at, colon}, fmt::format("these are more than {} hosts", kHostsLimit), ""};
+  for (const std::string& each : pattern->names())
+    if (auto ok = choose(each, at, item.substr(colon), at + colon); !ok) return ok;
+  return Unit{};
+}
+
+// One host, and of it the slots that `tail` names: ":0,2", or nothing.
+Parsed<Unit> Chooser::choose(std::string_view name, std::size_t at, std::string_view tail,
+                             std::size_t tail_at) {
   const auto place = places_.find(name);
-  if (place == places_.end()) return unknown(item.substr(0, colon), at);
+  if (place == places_.end()) return unknown(name, at);
   choices_[place->second].is_named = true;
-  if (colon < item.size()) return read_slots(item.substr(colon + 1), at + colon + 1, place->second);
+  if (!tail.empty()) return read_slots(tail.substr(1), tail_at + 1, place->second);
   choices_[place->second].is_whole = true;
   return Unit{};
 }
@@ -92,14 +108,18 @@ Parsed<Unit> Chooser::read_slots(std::string_view text, std::size_t at, std::siz
   const HostSpec& host = hosts_[place];
   for (const auto part : split(text, ',')) {
     const Spot spot = trimmed(part, 0, part.size());
-    const auto slot = parse_int(part.substr(spot.at, spot.length));
-    if (!slot)
-      return Fault{{at + spot.at, spot.length}, "slots are numbers with commas between them", ""};
-    if (!has_slot(host, *slot))
+    const auto word = part.substr(spot.at, spot.length);
+    const auto dash = word.find('-');
+    const auto first = parse_int(word.substr(0, dash));
+    const auto last = dash == word.npos ? first : parse_int(word.substr(dash + 1));
+    if (!first || !last || *first > *last)
+      return Fault{{at + spot.at, spot.length}, "slots are numbers or ranges, as in 0,2-3", ""};
+    if (!has_slot(host, *first) || !has_slot(host, *last))
       return Fault{{at + spot.at, spot.length},
                    fmt::format("'{}' has {}", host.name, slots_in_words(host)),
                    ""};
-    choices_[place].slots.push_back(static_cast<int>(*slot));
+    for (long long slot = *first; slot <= *last; ++slot)
+      if (has_slot(host, slot)) choices_[place].slots.push_back(static_cast<int>(slot));
     at += part.size() + 1;
   }
   return Unit{};

@@ -63,6 +63,10 @@ Parsed<Unit> Gathering::add(const Item& item) {
 }
 
 Parsed<Unit> Gathering::add(HostSpec host, Spot spot) {
+  if (host.slots == kSwitchedOff) {
+    left_out_.push_back(std::move(host.name));
+    return Unit{};
+  }
   slots_ += std::max(host.slots, 1);
   if (slots_ > kSlotsLimit)
     return Fault{spot, fmt::format("the hosts have more than {} slots together", kSlotsLimit), ""};
@@ -71,6 +75,13 @@ Parsed<Unit> Gathering::add(HostSpec host, Spot spot) {
   if (hosts_.size() == kHostsLimit) return too_many_hosts(spot);
   hosts_.push_back(std::move(host));
   return Unit{};
+}
+
+std::vector<std::string> Gathering::notes() const {
+  if (left_out_.empty()) return {};
+  std::string text = "left out, having no slots: " + left_out_.front();
+  if (left_out_.size() > 1) text += fmt::format(" and {} more", left_out_.size() - 1);
+  return {text};
 }
 
 Parsed<Unit> Gathering::merge(HostSpec& into, const HostSpec& host, Spot spot) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -41,6 +42,9 @@ class Gathering {
   bool has_twice() const { return has_twice_; }  // whether some host was mentioned again
   std::vector<HostSpec>& hosts() { return hosts_; }
 
+  // What to tell about hosts that have no slots, and are left out.
+  std::vector<std::string> notes() const;
+
  private:
   Parsed<Unit> merge(HostSpec& into, const HostSpec&, Spot);
 
@@ -49,6 +53,7 @@ class Gathering {
   std::int64_t slots_ = 0;   // a mention without a number counts as one
   std::int64_t ranged_ = 0;  // names that came from ranges
   bool has_twice_ = false;
+  std::vector<std::string> left_out_;
 };
 
 }  // namespace kolo

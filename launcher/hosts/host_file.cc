@@ -292,6 +292,7 @@ void HostFile::note_ignored(std::size_t key) {
 
 std::vector<std::string> HostFile::notes() const {
   std::vector<std::string> out;
+  for (const std::string& note : all_.notes()) out.push_back(text_.name + ": " + note);
   for (std::size_t key = 0; key < ignored_.size(); ++key) {
     const auto [first_line, times] = ignored_[key];
     if (times == 0) continue;

@@ -77,6 +77,8 @@ Result<HostList> parse_hosts(const Text& text, const ReadFile& read_file) {
     return in(text, all.add(*parsed));
   });
   if (!ok) return ok.error();
+  for (std::string& note : all.notes()) list.notes.push_back(std::move(note));
+  if (all.hosts().empty()) return Error(Errc::invalid_input, text.name + ": no host has slots");
   list.hosts = std::move(all.hosts());
   return list;
 }

@@ -60,6 +60,11 @@ Parsed<Unit> read_tail(std::string_view tail, std::size_t at, Item& to) {
   return Unit{};
 }
 
+bool is_number(std::string_view text) {
+  return !text.empty() &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
 Parsed<Unit> read_host(std::string_view host, std::size_t at, AddressStyle style, Item& to) {
   if (host.starts_with('[')) {
     const auto close = std::min(host.find(']'), host.size() - 1);
@@ -76,6 +81,9 @@ Parsed<Unit> read_host(std::string_view host, std::size_t at, AddressStyle style
     return Unit{};
   }
   if (second != host.npos) return several_colons(host, second, at);
+  if (is_number(host.substr(0, colon)))
+    return Fault{
+        {at, colon}, "a number is no host", "The slots of a host follow a ':', as in a:4."};
   auto ok = read_name(host.substr(0, colon), at, to);
   return ok ? read_tail(host.substr(colon), at + colon, to) : ok;
 }
@@ -124,10 +132,10 @@ Parsed<Unit> check_user(std::string_view user, std::size_t at) {
 Parsed<int> parse_slots(std::string_view text, std::size_t at) {
   if (text.empty()) return Fault{{at, 1}, "the number of slots is missing here", ""};
   const auto slots = parse_int(text);
-  if (!slots || *slots < 1 || *slots > kSlotsLimit)
+  if (!slots || *slots < 0 || *slots > kSlotsLimit)
     return Fault{
-        {at, text.size()}, fmt::format("slots must be a number from 1 to {}", kSlotsLimit), ""};
-  return static_cast<int>(*slots);
+        {at, text.size()}, fmt::format("slots must be a number from 0 to {}", kSlotsLimit), ""};
+  return *slots == 0 ? kSwitchedOff : static_cast<int>(*slots);
 }
 
 Parsed<Item> read_item(std::string_view text, std::size_t at, AddressStyle style) {

@@ -30,6 +30,8 @@ Parsed<Item> read_item(std::string_view text, std::size_t at,
                        AddressStyle = AddressStyle::in_brackets);
 
 Parsed<Unit> check_user(std::string_view user, std::size_t at);
+inline constexpr int kSwitchedOff = -1;  // "a:0": a host that is not to be used just now
+
 Parsed<int> parse_slots(std::string_view text, std::size_t at);
 
 // Where the item that begins at `from` ends: at one of `stops` that is not in brackets.

@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <fstream>
 #include <memory>
+#include <sstream>
 
 #include "base/text.h"
 #include "launcher/hosts/hosts.h"
@@ -26,11 +28,15 @@ std::string numeric(const sockaddr* address) {
   return text.data();
 }
 
-// An IPv6 address as the system prints it; any other name as it is.
-std::string canonical(std::string_view host) {
+// An IPv6 address as the system prints it; any other name in small letters, without DNS's last dot.
+std::string canonical(std::string_view name) {
+  std::string host(name);
+  if (host.size() > 1 && host.ends_with('.')) host.pop_back();
+  std::transform(host.begin(), host.end(), host.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
   in6_addr address;
   std::array<char, INET6_ADDRSTRLEN> text{};
-  if (::inet_pton(AF_INET6, std::string(host).c_str(), &address) != 1) return std::string(host);
+  if (::inet_pton(AF_INET6, host.c_str(), &address) != 1) return host;
   return ::inet_ntop(AF_INET6, &address, text.data(), text.size());
 }
 
@@ -38,6 +44,17 @@ bool is_loopback(const std::string& host) {
   in_addr address;
   return host == "::1" ||
          (host.starts_with("127.") && ::inet_pton(AF_INET, host.c_str(), &address) == 1);
+}
+
+// The names that a hosts(5) file has for these addresses and for loopback.
+void add_names_from(std::istream& hosts, std::set<std::string>& names) {
+  for (std::string line; std::getline(hosts, line);) {
+    std::istringstream words(line.substr(0, line.find('#')));
+    std::string address;
+    words >> address;
+    if (!is_loopback(address) && !names.contains(address)) continue;
+    for (std::string name; words >> name;) names.insert(canonical(name));
+  }
 }
 
 int gpus_listed(const std::string& root) {
@@ -77,8 +94,8 @@ std::set<std::string> names_of_this_machine() {
   std::array<char, 256> name{};
   if (::gethostname(name.data(), name.size() - 1) == 0) {
     const std::string full = name.data();
-    names.insert(full);
-    names.insert(full.substr(0, full.find('.')));
+    names.insert(canonical(full));
+    names.insert(canonical(full.substr(0, full.find('.'))));
   }
   ifaddrs* first = nullptr;
   if (::getifaddrs(&first) != 0) return names;
@@ -86,6 +103,8 @@ std::set<std::string> names_of_this_machine() {
   for (const ifaddrs* i = first; i; i = i->ifa_next)
     if (i->ifa_addr) names.insert(numeric(i->ifa_addr));
   names.erase("");
+  std::ifstream hosts("/etc/hosts");
+  add_names_from(hosts, names);
   return names;
 }
 

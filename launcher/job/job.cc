@@ -18,7 +18,8 @@ Result<Unit> check_reach(const std::vector<HostSpec>& hosts) {
     if (!is_this_machine(host.name, names))
       return Error(Errc::unsupported,
                    fmt::format("host {} is not this machine, and other machines cannot be reached "
-                               "yet",
+                               "yet\n  Use localhost, 127.0.0.1 or this machine's own name, as in "
+                               "-H localhost:4.",
                                host.name));
   return Unit{};
 }

@@ -1,6 +1,7 @@
 #include "launcher/job/preview.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -48,10 +49,15 @@ void check_hosts(const JobSpec& spec, const Plan& plan, std::vector<Check>& to) 
 }
 
 // Two workers that share a core wait for each other.
-Check check_cores(const Plan& plan) {
+void check_cores(const Plan& plan, std::vector<Check>& to) {
+  const auto names = names_of_this_machine();
+  const auto here = std::count_if(plan.slots.begin(), plan.slots.end(), [&](const Slot& slot) {
+    return is_this_machine(slot.host, names);
+  });
+  if (here == 0) return;
   const auto cores = std::thread::hardware_concurrency();
-  const auto text = fmt::format("{} workers, {} cores", plan.size(), cores);
-  return static_cast<unsigned>(plan.size()) > cores ? doubtful("cores", text) : good("cores", text);
+  const auto text = fmt::format("{} workers on this machine, {} cores", here, cores);
+  to.push_back(here > cores ? doubtful("cores", text) : good("cores", text));
 }
 
 Check check_program(const JobSpec& spec) {
@@ -61,9 +67,7 @@ Check check_program(const JobSpec& spec) {
   const auto program = find_program(spec.command.front(), env, spec.cwd);
   if (program) return good("program", *program);
   const bool missing = program.error().code() == Errc::not_found;
-  const auto hint =
-      spec.command.front() == "--" ? "; leave out the '--', which Horovod never took away" : "";
-  return bad("program", program.error().text() + hint, missing ? kExitNoProgram : kExitCannotRun);
+  return bad("program", program.error().text(), missing ? kExitNoProgram : kExitCannotRun);
 }
 
 // Whether the directory is there, or could be made.
@@ -74,8 +78,11 @@ Check check_output(const std::string& directory) {
     nearest = nearest.parent_path();
   if (!fs::is_directory(nearest, error))
     return bad("output", fmt::format("{} is not a directory", nearest.string()), kExitInternal);
-  if (::access(nearest.c_str(), W_OK | X_OK) != 0)
+  // Only trying tells: root may do everything, but not in /proc or on a read-only disk.
+  const auto probe = (nearest / fmt::format(".kolo-{}", ::getpid())).string();
+  if (::mkdir(probe.c_str(), 0700) != 0)
     return bad("output", Error::from_errno("writing to " + nearest.string()).text(), kExitInternal);
+  ::rmdir(probe.c_str());
   return good("output", fmt::format("{} can be written to", directory));
 }
 
@@ -113,7 +120,7 @@ Preview preview(const JobSpec& spec) {
     out.plan = std::move(*plan);
     out.checks.push_back(good("slots", fmt::format("enough for {} workers", spec.np)));
     check_hosts(spec, *out.plan, out.checks);
-    out.checks.push_back(check_cores(*out.plan));
+    check_cores(*out.plan, out.checks);
     out.common = common_variables(spec, *out.plan);
   } else {
     out.checks.push_back(bad("slots", plan.error().text(), kExitUsage));

@@ -3,6 +3,7 @@ import argparse
 import json
 import os
 import random
+import re
 import subprocess
 
 import kolo_system as k
@@ -38,9 +39,19 @@ def limited(kind, entry):
         if entry["least"] <= number <= entry["most"]:
             return number
         least, most = (f"{entry[side]:g}" if entry[side] % 1 else f"{entry[side]:.0f}" for side in ("least", "most"))
-        rule = f"at least {least}" if entry["most"] >= 1e18 else f"from {least} to {most}"
-        raise argparse.ArgumentTypeError(f"must be {rule}, not {text}")
+        raise argparse.ArgumentTypeError(f"must be from {least} to {most}, not {text}")
     convert.__name__ = kind.__name__
+    return convert
+
+
+def listed(kind):
+    """Cores or names with commas between them, in Kolo's words."""
+    def convert(text):
+        good = r"\d+" if kind == 5 else r"[^,]+"
+        if re.fullmatch(rf"{good}(,{good})*", text, re.S):
+            return text
+        what = "cores as 0,2,4" if kind == 5 else "names as eth0,eth1"
+        raise argparse.ArgumentTypeError(f"expected {what}, not {text!r}")
     return convert
 
 
@@ -66,6 +77,8 @@ def parser_of(table):
         options = {"action": Note, "nargs": entry["takes"] if entry["takes"] != 1 else None}
         if entry["kind"] in (1, 2):
             options["type"] = limited(int if entry["kind"] == 1 else float, entry)
+        if entry["kind"] in (5, 10):
+            options["type"] = listed(entry["kind"])
         if entry["choices"]:
             options["choices"] = entry["choices"]
         if entry["takes"] == 0:

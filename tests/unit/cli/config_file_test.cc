@@ -42,6 +42,11 @@ TEST_CASE("a configuration file gives options") {
       {"stall_check: {enabled: true}", "--stall-check"},
       {"logging:\n  level: INFO\n  with_timestamp: false\n",
        "--log-level=INFO; --log-without-timestamp"},
+      {"logging: {level: info}", "--log-level=INFO"},
+      {"params: {fusion_threshold_mb: 32.0, cache_capacity: 0x20}",
+       "--fusion-threshold-mb=32; --cache-capacity=32"},
+      {"library_options:\n  thread_affinity: [0, 2]\n", "--thread-affinity=0,2"},
+      {"---\ncontroller: mpi\n", "--mpi"},
       {"controller: mpi", "--mpi"},
       {"controller: gloo", "--gloo"},
       {"timeline:\n  filename: ~\n", ""},
@@ -58,7 +63,7 @@ TEST_CASE("a key that nobody knows is reported with its line and what may be mea
       "be meant; note: c.yaml:3: nobody knows the key 'logging.levle'; 'logging.level' may be "
       "meant");
   CHECK(reading_of("parms:\n  cycle_time_ms: 1\n") ==
-        "note: c.yaml:1: nobody knows the key 'parms'");
+        "note: c.yaml:1: nobody knows the key 'parms'; 'params' may be meant");
 }
 
 TEST_CASE("a file for something else does not flood the screen") {
@@ -77,7 +82,7 @@ TEST_CASE("what is wrong is shown where it is") {
        "    cache_capacity: many\n"
        "                    ^~~~"},
       {"params:\n  cycle_time_ms: -1\n",
-       "c.yaml:2:18: argument --cycle-time-ms: must be at least 0, not -1\n"
+       "c.yaml:2:18: argument --cycle-time-ms: must be from 0 to 2147483647, not -1\n"
        "    cycle_time_ms: -1\n"
        "                   ^~"},
       {"params:\n  hierarchical_allreduce: maybe\n",
@@ -96,11 +101,27 @@ TEST_CASE("what is wrong is shown where it is") {
        "c.yaml:2:19: 'params.cache_capacity' takes one value\n"
        "    cache_capacity: [1]\n"
        "                    ^"},
+      {"library_options: {thread_affinity: [x]}",
+       "c.yaml:1:36: argument --thread-affinity: expected cores as 0,2,4, not 'x'\n"
+       "  library_options: {thread_affinity: [x]}\n"
+       "                                     ^"},
       {"- a\n", "c.yaml:1:1: expected keys and values\n  - a\n  ^"},
       {"[a]: 1\n", "c.yaml:1:1: a key must be a plain word\n  [a]: 1\n  ^"},
   }));
   CAPTURE(content);
   CHECK(reading_of(content) == "error: " + text);
+}
+
+TEST_CASE("what the command line says otherwise is not looked at") {
+  const std::vector<Given> said = {{&option("--gloo"), {}}};
+  const auto file = read_config({"c.yaml", "controller: smoke\n", true}, said);
+  REQUIRE(file);
+  CHECK(file->options.empty());
+}
+
+TEST_CASE("a second document is not ignored") {
+  CHECK(reading_of("controller: mpi\n---\ncontroller: gloo\n")
+            .starts_with("error: c.yaml:3:1: a second document begins here"));
 }
 
 TEST_CASE("what is no YAML is an error with its place") {

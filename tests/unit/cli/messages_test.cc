@@ -96,12 +96,9 @@ TEST_CASE("a failure before an interrupt stays the headline") {
             .starts_with("horovodrun: rank 0 on host a exited with code 3"));
 }
 
-TEST_CASE("an error says what happened, and what to try where there is something") {
+TEST_CASE("an error says what happened") {
   CHECK(message_for(Error(Errc::invalid_input, "no command to run was given")) ==
         "horovodrun: error: no command to run was given\n");
-  CHECK(message_for(Error(Errc::unsupported, "host b is not this machine")) ==
-        "horovodrun: error: host b is not this machine\n"
-        "  Use localhost, 127.0.0.1 or this machine's own name, as in -H localhost:4.\n");
 }
 
 TEST_CASE("news are one line each") {

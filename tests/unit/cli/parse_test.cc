@@ -49,10 +49,13 @@ TEST_CASE("what is missing or unknown is said in argparse's words, and in its or
       {"-np 2", "no command to run was given"},
       {"-np 2 --json x", "argument --json: goes with --dry-run"},
       {"-np 2 --include a x", "argument --include: there are no hosts to choose from"},
-      {"-np 2 -H a:0 x",
-       "argument -H/--hosts: slots must be a number from 1 to 1048576\n  a:0\n    ^"},
-      {"-np 2 -hostfile none x", "reading none: No such file or directory"},
-      {"-np 2 --config-file none x", "reading none: No such file or directory"},
+      {"-np 2 -H a:0 x", "argument -H/--hosts: no host has slots"},
+      {"-np 2 -H a:-1 x",
+       "argument -H/--hosts: slots must be a number from 0 to 1048576\n  a:-1\n    ^~"},
+      {"-np 2 -hostfile none x",
+       "argument -hostfile/--hostfile: reading none: No such file or directory"},
+      {"-np 2 --config-file none x",
+       "argument --config-file: reading none: No such file or directory"},
   }));
   CAPTURE(line);
   CHECK(complaint_in(line) == text);
@@ -118,11 +121,41 @@ TEST_CASE("a scheduler's hosts are used when nobody names others, and said") {
   CHECK(job("-np 3 train", kSlurm).spec.np == 3);
   CHECK(job("-np 3 -H a:3 train", kSlurm).spec.hosts == std::vector<HostSpec>{{"a", 3}});
   CHECK(job("--include node2 train", kSlurm).spec.np == 4);
+  CHECK(job("--slots-per-host 2 train", kSlurm).spec.np == 4);
 
   Around nested = kSlurm;
   nested.variables["KOLO_STORE"] = "127.0.0.1:1";
   CHECK(job("-np 2 train", nested).spec.hosts == std::vector<HostSpec>{{"localhost", 2}});
+  CHECK(job("-np 2 train", nested).notes.front().starts_with("inside a worker of another job"));
   CHECK(complaint_in("train", nested) == "the following arguments are required: -np/--num-proc");
+}
+
+TEST_CASE("one node has as many slots as workers are asked for") {
+  const Around around{.variables = {{"SLURM_JOB_ID", "42"},
+                                    {"SLURM_JOB_NODELIST", "node1"},
+                                    {"SLURM_NTASKS", "1"},
+                                    {"SLURM_TASKS_PER_NODE", "1"}}};
+  CHECK(job("-np 4 train", around).spec.hosts == std::vector<HostSpec>{{"node1", 4}});
+  CHECK(job("train", around).spec.np == 1);
+}
+
+TEST_CASE("a scheduler that cannot be understood stops only those who need it") {
+  const Around around{.variables = {{"PBS_NODEFILE", "gone"}}};
+  const RunJob run = job("-np 2 train", around);
+  CHECK(run.spec.hosts == std::vector<HostSpec>{{"localhost", 2}});
+  CHECK(run.notes.front().starts_with("the scheduler's hosts are not used: PBS"));
+  CHECK(complaint_in("train", around).ends_with("\n  Name the hosts with -H or -hostfile."));
+}
+
+TEST_CASE("hosts may be left out, or chosen, by several options") {
+  CHECK(job("-np 1 -H a:1,b:1,c:1 --exclude a --exclude b x").spec.hosts ==
+        std::vector<HostSpec>{{"c", 1}});
+  CHECK(job("-np 1 -H n[1-4]:2 --exclude n[1-3] x").spec.hosts == std::vector<HostSpec>{{"n4", 2}});
+  CHECK(job("-np 1 -H a:4 --include a:1-2 x").spec.hosts ==
+        std::vector<HostSpec>{{.name = "a", .slots = 2, .chosen = {1, 2}}});
+  const RunJob run = job("-np 1 -H a:0,b:1,c:0 x");
+  CHECK(run.spec.hosts == std::vector<HostSpec>{{"b", 1}});
+  CHECK(run.notes == Words{"left out, having no slots: a and 1 more"});
 }
 
 TEST_CASE("under LSF the number of workers need not be said") {
@@ -162,7 +195,11 @@ TEST_CASE("subcommands are the first word, and shadow no program") {
   CHECK(std::get<ShowHosts>(*shown).hosts.size() == 3);
   CHECK(std::get<ShowHosts>(*shown).format == HostFormat::slurm);
   CHECK(complaint_in("hosts a --format xml") ==
-        "--format: xml not in {horovod,openmpi,slurm,json}");
+        "argument --format: invalid choice: 'xml' (choose from 'horovod', 'openmpi', 'slurm', "
+        "'json')");
+  CHECK(complaint_in("hosts a b") == "unrecognized arguments: b");
+  CHECK(complaint_in("hosts a --form x") == "unrecognized arguments: --form");
+  CHECK(complaint_in("hosts a --format") == "argument --format: expected one argument");
 }
 
 TEST_CASE("the configuration file counts less than the command line, wherever that is") {

@@ -73,11 +73,24 @@ TEST_CASE("where no tasks were asked for, a node has its GPUs, or what is counte
             .list.hosts == Hosts{{"n1", 2}, {"n2", 2}, {"n3", 2}});
 }
 
+TEST_CASE("one task with several GPUs is a node to start several workers on") {
+  CHECK(found(slurm({{"SLURM_NTASKS", "3"},
+                     {"SLURM_TASKS_PER_NODE", "1(x3)"},
+                     {"SLURM_GPUS_ON_NODE", "4"}}))
+            .list.hosts == Hosts{{"n1", 4}, {"n2", 4}, {"n3", 4}});
+}
+
+TEST_CASE("in a step the nodes are the step's, and what is for other nodes counts for nothing") {
+  CHECK(found(slurm({{"SLURM_STEP_NODELIST", "n2"},
+                     {"SLURM_NTASKS", "2"},
+                     {"SLURM_STEP_TASKS_PER_NODE", "2"}}))
+            .list.hosts == Hosts{{"n2", 2}});
+  CHECK(found(slurm({{"SLURM_NTASKS", "1"}, {"SLURM_TASKS_PER_NODE", "1"}})).list.hosts ==
+        Hosts{{"n1", 0}, {"n2", 0}, {"n3", 0}});
+}
+
 TEST_CASE("what Slurm says must make sense") {
   const auto [name, value, complaint] = GENERATE(table<std::string, std::string, std::string>({
-      {"SLURM_TASKS_PER_NODE", "4(x2)",
-       "Slurm job 4711 (SLURM_JOB_NODELIST): there are 3 nodes, but SLURM_TASKS_PER_NODE, "
-       "'4(x2)', is for 2"},
       {"SLURM_TASKS_PER_NODE", "4(x2),",
        "Slurm job 4711 (SLURM_JOB_NODELIST), SLURM_TASKS_PER_NODE: the number of slots is missing "
        "here\n  4(x2),\n        ^"},
@@ -112,10 +125,10 @@ TEST_CASE("where CSM runs jobs, the host that launches is left out, unless it is
   CHECK(found({{"LSB_JOBID", "12"},
                {"CSM_ALLOCATION_ID", "3"},
                {"LSB_MCPU_HOSTS", "batch01 1 h1 42 h2 42"}})
-            .list.hosts == Hosts{{"h1", 42}, {"h2", 42}});
+            .list.hosts == Hosts{{"h1", 0}, {"h2", 0}});
   CHECK(
       found({{"LSB_JOBID", "12"}, {"CSM_ALLOCATION_ID", "3"}, {"LSB_HOSTS", "h1 h1"}}).list.hosts ==
-      Hosts{{"h1", 2}});
+      Hosts{{"h1", 0}});
 }
 
 TEST_CASE("what LSF says must make sense") {
@@ -124,7 +137,7 @@ TEST_CASE("what LSF says must make sense") {
         "  h1 4 h2\n"
         "       ^~");
   CHECK(find({{"LSB_JOBID", "12"}, {"LSB_MCPU_HOSTS", "h1 h2"}}).error().text() ==
-        "LSF job 12 (LSB_MCPU_HOSTS): slots must be a number from 1 to 1048576\n"
+        "LSF job 12 (LSB_MCPU_HOSTS): slots must be a number from 0 to 1048576\n"
         "  h1 h2\n"
         "     ^~");
   CHECK(find({{"LSB_JOBID", "12"}, {"LSB_HOSTS", "  "}}).error().text() ==

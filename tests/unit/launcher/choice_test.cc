@@ -29,6 +29,9 @@ Hosts excluded(std::string_view text, const Hosts& hosts = kHosts) {
 TEST_CASE("what is included stays, in the order of the hosts") {
   CHECK(included("w1@w2:0,2") == Hosts{{"w1", 2}, {"w2", 2, "", {0, 2}}});
   CHECK(included("w2:3,1,3@w1") == Hosts{{"w1", 2}, {"w2", 2, "", {1, 3}}});
+  CHECK(included("w2:0,2-3") == Hosts{{"w2", 3, "", {0, 2, 3}}});
+  CHECK(included("w[1-2]") == Hosts{{"w1", 2}, {"w2", 4}});
+  CHECK(included("w[1-2]:1") == Hosts{{"w1", 1, "", {1}}, {"w2", 1, "", {1}}});
   CHECK(included("w2:0@w2:1") == Hosts{{"w2", 2, "", {0, 1}}});
   CHECK(included("w2:0@w2") == Hosts{{"w2", 4}});
   CHECK(included(" w1 @ w2: 0, 2 ") == Hosts{{"w1", 2}, {"w2", 2, "", {0, 2}}});
@@ -73,10 +76,13 @@ TEST_CASE("what cannot be chosen is shown") {
        "  Hosts are parted by '@' here, slots by ','."},
       {"w1@w2:0,7", "--include: 'w2' has slots 0 to 3\n  w1@w2:0,7\n          ^"},
       {"worker3:1", "--include: 'worker3' has slot 0\n  worker3:1\n          ^"},
-      {"w2:-1", "--include: 'w2' has slots 0 to 3\n  w2:-1\n     ^~"},
+      {"w2:-1", "--include: slots are numbers or ranges, as in 0,2-3\n  w2:-1\n     ^~"},
       {"w2:99999999999", "--include: 'w2' has slots 0 to 3\n  w2:99999999999\n     ^~~~~~~~~~~"},
-      {"w2:", "--include: slots are numbers with commas between them\n  w2:\n     ^"},
-      {"w2:0-2", "--include: slots are numbers with commas between them\n  w2:0-2\n     ^~~"},
+      {"w2:", "--include: slots are numbers or ranges, as in 0,2-3\n  w2:\n     ^"},
+      {"w2:3-2", "--include: slots are numbers or ranges, as in 0,2-3\n  w2:3-2\n     ^~~"},
+      {"w2:2-4", "--include: 'w2' has slots 0 to 3\n  w2:2-4\n     ^~~"},
+      {"w[1-9]",
+       "--include: 'w3' is not among the hosts\n  w[1-9]\n  ^~\n  There are w1, w2, worker3."},
   }));
   const auto left = include(kHosts, {"--include", text});
   REQUIRE_FALSE(left);

@@ -90,16 +90,17 @@ TEST_CASE("what is wrong in a host file is shown, with what was probably meant")
       {"", " no host is named"},
       {"# nobody\n\n", " no host is named"},
       {"a\n\n  node01 slots=four\n",
-       "3:16: slots must be a number from 1 to 1048576\n"
+       "3:16: slots must be a number from 0 to 1048576\n"
        "    node01 slots=four\n"
        "                 ^~~~\n"
        "  Did you mean 'slots=4'?"},
       {"a slots=4,\nb slots=4\n",
-       "1:9: slots must be a number from 1 to 1048576\n"
+       "1:9: slots must be a number from 0 to 1048576\n"
        "  a slots=4,\n"
        "          ^~\n"
        "  Did you mean 'slots=4'?"},
-      {"a slots=0", "1:9: slots must be a number from 1 to 1048576\n  a slots=0\n          ^"},
+      {"a slots=0", " no host is named"},
+      {"a slots=-1", "1:9: slots must be a number from 0 to 1048576\n  a slots=-1\n          ^~"},
       {"a slots=", "1:9: a value is missing after 'slots='\n  a slots=\n          ^"},
       {"a slots= # 4", "1:10: a value is missing after 'slots='\n  a slots= # 4\n           ^"},
       {"a slot=4",

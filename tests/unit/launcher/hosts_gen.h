@@ -8,7 +8,9 @@
 namespace kolo::gen {
 
 inline rc::Gen<std::string> name_end() {
-  return rc::gen::container<std::string>(rc::gen::elementOf(std::string("ab.-_0129")));
+  return rc::gen::suchThat(
+      rc::gen::container<std::string>(rc::gen::elementOf(std::string("ab.-_0129"))),
+      [](const std::string& text) { return text.find_first_not_of("0123456789") != text.npos; });
 }
 
 inline rc::Gen<std::string> name() {

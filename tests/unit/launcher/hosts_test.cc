@@ -84,7 +84,7 @@ TEST_CASE("a list may name host files") {
   CHECK(parse("@noted.txt")->notes ==
         std::vector<std::string>{"noted.txt:1: 'binding=' has no effect here"});
   CHECK(complaint_about("@bad.txt") ==
-        "bad.txt:2:9: slots must be a number from 1 to 1048576\n"
+        "bad.txt:2:9: slots must be a number from 0 to 1048576\n"
         "  b slots=two\n"
         "          ^~~\n"
         "  Did you mean 'slots=2'?");
@@ -143,12 +143,13 @@ TEST_CASE("what is no list of hosts is shown, with what was probably meant") {
       {"$(id):1", "'$' does not belong in a host name\n  $(id):1\n  ^"},
       {"a@b@c", "'@' does not belong in a host name\n  a@b@c\n     ^"},
       {"a:", "the number of slots is missing here\n  a:\n    ^\n  Did you mean 'a'?"},
-      {"a:0", "slots must be a number from 1 to 1048576\n  a:0\n    ^"},
-      {"a:-1", "slots must be a number from 1 to 1048576\n  a:-1\n    ^~"},
-      {"a:+1", "slots must be a number from 1 to 1048576\n  a:+1\n    ^~"},
+      {"a:-1", "slots must be a number from 0 to 1048576\n  a:-1\n    ^~"},
+      {"a,4", "a number is no host\n  a,4\n    ^\n  The slots of a host follow a ':', as in a:4."},
+      {"a:-1", "slots must be a number from 0 to 1048576\n  a:-1\n    ^~"},
+      {"a:+1", "slots must be a number from 0 to 1048576\n  a:+1\n    ^~"},
       {"a:1 2", "hosts are parted by commas, not by blanks\n  a:1 2\n     ^"},
       {"a:four",
-       "slots must be a number from 1 to 1048576\n"
+       "slots must be a number from 0 to 1048576\n"
        "  a:four\n"
        "    ^~~~\n"
        "  Did you mean 'a:4'?"},
@@ -223,7 +224,7 @@ TEST_CASE("numbers beyond all measure are refused, one by one and together") {
   CHECK(parse("a:1048576"));
   for (const char* slots : {"1048577", "99999999999", "99999999999999999999999999"})
     CHECK(complaint_about(fmt::format("a:{}", slots))
-              .starts_with("slots must be a number from 1 to 1048576\n"));
+              .starts_with("slots must be a number from 0 to 1048576\n"));
   for (const char* text : {"a:1048576,b:1", "a:1048576,a:1", "a:1048576,b", "n[1-2]:1000000"})
     CHECK(complaint_about(text).starts_with("the hosts have more than 1048576 slots together\n"));
 }
