@@ -7,13 +7,13 @@
 
 #include "base/result.h"
 #include "launcher/hosts/hosts.h"
+#include "launcher/machine/pinning.h"
 #include "launcher/output/tag.h"
 #include "launcher/plan/recipe.h"
 #include "launcher/supervise/outcome.h"
 
 namespace kolo {
 
-enum class GpuPinning { indexed, exclusive, none };
 enum class BindTo { core, numa, none };
 
 struct PortRange {
