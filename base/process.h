@@ -19,6 +19,7 @@ struct SpawnRequest {
   int in = -1, out = -1, err = -1;  // become 0, 1 and 2; -1 keeps the caller's
   bool new_session = false;         // else a process group of its own
   int death_signal = 0;             // sent to it when the calling thread ends
+  std::vector<int> cpus;            // where it may run, ascending; empty: where the caller may
 };
 
 // What this process was started with, as "NAME=value".
