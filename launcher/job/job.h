@@ -7,14 +7,13 @@
 
 #include "base/result.h"
 #include "launcher/hosts/hosts.h"
+#include "launcher/machine/binding.h"
 #include "launcher/machine/pinning.h"
 #include "launcher/output/tag.h"
 #include "launcher/plan/recipe.h"
 #include "launcher/supervise/outcome.h"
 
 namespace kolo {
-
-enum class BindTo { core, numa, none };
 
 struct PortRange {
   int first = 0, last = 0;  // 0: any port will do

@@ -73,6 +73,7 @@ Result<pid_t> start_child(const GpuSource& source, const Pipe& pipe) {
     if (::getppid() != parent) ::_exit(1);
     // Above 2, where nothing replaces it.
     const int to = ::fcntl(pipe.write_end.get(), F_DUPFD_CLOEXEC, 3);
+    if (to < 0) ::_exit(1);
     become_nobody(to);
     answer_and_exit(source, to);
   }

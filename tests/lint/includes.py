@@ -36,8 +36,9 @@ MAY_INCLUDE = {
 MAY_INCLUDE["runtime/capi"].append("runtime/capi/kolo")
 
 # Decisions: events and time in, orders out.  They do not read, sleep, lock or look around.
-PURE = ["launcher/plan/*", "launcher/supervise/*", "launcher/machine/pinning.*", "runtime/pattern/*",
-        "rendezvous/store_core.*", "rendezvous/messages.*", "base/frame.*", "base/codec.h", "base/proof.*"]
+PURE = ["launcher/plan/*", "launcher/supervise/*", "launcher/machine/binding.*", "launcher/machine/pinning.*",
+        "runtime/pattern/*", "rendezvous/store_core.*", "rendezvous/messages.*",
+        "base/frame.*", "base/codec.h", "base/proof.*"]
 ACTING = re.compile(r"base/(loop|channel|socket|fd|process|log)\.h"
                     r"|(sys|net|netinet)/.*|(unistd|fcntl|poll|signal|pthread|ifaddrs)\.h"
                     r"|thread|mutex|condition_variable|future|iostream|fstream")
@@ -52,6 +53,7 @@ LIBRARIES = {
     "nlohmann": ["cli/*", "tests/*"],
     "yaml-cpp": ["cli/*"],
     "libssh": ["launcher/ssh_pipe/*"],
+    "hwloc": ["launcher/machine/topology.cc"],
     "hwy": ["runtime/collective/*"],
     "gloo": ["runtime/collective/gloo/*"],
     "nccl": ["runtime/collective/nccl/*"],
