@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -50,9 +51,38 @@ std::vector<char*> pointers_to(const std::vector<std::string>& strings) {
   return out;
 }
 
+// More than any kernel counts.
+constexpr int kMostCpus = 1 << 16;
+
+// CPUs as the kernel wants them, with room for any number.
+class CpuMask {
+ public:
+  explicit CpuMask(const std::vector<int>& cpus) {
+    if (cpus.empty()) return;
+    const auto highest = static_cast<std::size_t>(*std::max_element(cpus.begin(), cpus.end()));
+    sets_.resize(highest / CPU_SETSIZE + 1);
+    for (const int cpu : cpus) CPU_SET_S(static_cast<std::size_t>(cpu), bytes(), sets_.data());
+  }
+
+  // Whether that could be done; true if there is nothing to do.  Only a system call.
+  bool apply() const { return sets_.empty() || ::sched_setaffinity(0, bytes(), sets_.data()) == 0; }
+
+ private:
+  std::size_t bytes() const { return sets_.size() * sizeof(cpu_set_t); }
+
+  std::vector<cpu_set_t> sets_;
+};
+
+// What execve is called with, and what is prepared beforehand for the way there.
+struct Prepared {
+  std::string program;
+  std::vector<char*> argv, env;
+  CpuMask cpus;
+};
+
 // What went wrong between vfork and exec.
 struct Trouble {
-  enum class Step { preparing, entering_cwd, executing };
+  enum class Step { preparing, binding, entering_cwd, executing };
   Step step = Step::preparing;
   int number = 0;  // errno
 };
@@ -60,8 +90,8 @@ struct Trouble {
 // All that happens between vfork and exec.  It shares the parent's memory and must not allocate,
 // lock or return.  `trouble` is a pipe that exec closes: what is not written to it went well.  The
 // shared memory would do as well, but under a sanitizer vfork is a fork.
-[[noreturn]] void become(const SpawnRequest& request, const char* program, char* const* argv,
-                         char* const* env, pid_t parent, int trouble) {
+[[noreturn]] void become(const SpawnRequest& request, const Prepared& prepared, pid_t parent,
+                         int trouble) {
   const auto fail = [trouble](Trouble::Step step) {
     const Trouble what{step, errno};
     (void)!::write(trouble, &what, sizeof what);
@@ -77,6 +107,7 @@ struct Trouble {
     if (::prctl(PR_SET_PDEATHSIG, request.death_signal) != 0) fail(preparing);
     if (::getppid() != parent) ::_exit(127);  // it died before we could ask to be told
   }
+  if (!prepared.cpus.apply()) fail(Trouble::Step::binding);
   // Above 2 first: a source may be one of the numbers that another target takes.
   std::array<int, 3> sources = {request.in, request.out, request.err};
   for (int& fd : sources)
@@ -90,7 +121,7 @@ struct Trouble {
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  ::execve(program, argv, env);
+  ::execve(prepared.program.c_str(), prepared.argv.data(), prepared.env.data());
   fail(Trouble::Step::executing);
   ::_exit(127);
 }
@@ -98,14 +129,13 @@ struct Trouble {
 // vfork and not posix_spawn, which cannot ask for a parent-death signal; not fork, which takes
 // tens of milliseconds in a parent with much memory.  No signal handler of ours may run in the
 // child, so all are blocked around it.
-pid_t vfork_and_exec(const SpawnRequest& request, const char* program, char* const* argv,
-                     char* const* env, int trouble) {
+pid_t vfork_and_exec(const SpawnRequest& request, const Prepared& prepared, int trouble) {
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   const pid_t parent = ::getpid();
   const pid_t pid = ::vfork();
-  if (pid == 0) become(request, program, argv, env, parent, trouble);
+  if (pid == 0) become(request, prepared, parent, trouble);
   const int number = errno;
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   errno = number;
@@ -116,6 +146,10 @@ Error error_for(const Trouble& trouble, const SpawnRequest& request, const std::
   switch (trouble.step) {
     case Trouble::Step::preparing:
       break;
+    case Trouble::Step::binding:
+      return Error::from_errno(
+          fmt::format("binding {} to CPUs {}", program, number_ranges(request.cpus)),
+          trouble.number);
     case Trouble::Step::entering_cwd:
       return Error::from_errno("changing to " + request.cwd, trouble.number);
     case Trouble::Step::executing:
@@ -175,13 +209,16 @@ Result<std::string> find_program(const std::string& name, const std::vector<std:
 
 Result<pid_t> spawn(const SpawnRequest& request) {
   if (request.argv.empty()) return Error(Errc::invalid_input, "no program was named");
+  if (std::any_of(request.cpus.begin(), request.cpus.end(),
+                  [](int cpu) { return cpu < 0 || cpu >= kMostCpus; }))
+    return Error(Errc::invalid_input, "a CPU has a number that no CPU has");
   auto program = find_program(request.argv.front(), request.env, request.cwd);
   if (!program) return program.error();
   auto trouble = make_pipe();
   if (!trouble) return trouble.error();
-  const auto argv = pointers_to(request.argv), env = pointers_to(request.env);
-  const pid_t pid =
-      vfork_and_exec(request, program->c_str(), argv.data(), env.data(), trouble->write_end.get());
+  const Prepared prepared{*program, pointers_to(request.argv), pointers_to(request.env),
+                          CpuMask(request.cpus)};
+  const pid_t pid = vfork_and_exec(request, prepared, trouble->write_end.get());
   if (pid < 0) return Error::from_errno("starting " + *program);
 
   trouble->write_end.reset();

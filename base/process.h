@@ -20,6 +20,7 @@ struct SpawnRequest {
   bool new_session = false;         // else a process group of its own
   int death_signal = 0;             // sent to it when the calling thread ends
   std::optional<mode_t> umask;      // none keeps the caller's
+  std::vector<int> cpus;            // where it may run, ascending; empty: where the caller may
 };
 
 // What this process was started with, as "NAME=value".

@@ -22,6 +22,17 @@ CodePoint first_code_point(std::string_view text) {
   return {value, bytes};
 }
 
+std::string number_ranges(std::span<const int> numbers) {
+  std::string out;
+  for (std::size_t first = 0, next; first < numbers.size(); first = next) {
+    for (next = first + 1; next < numbers.size() && numbers[next] == numbers[next - 1] + 1;) ++next;
+    if (first > 0) out += ',';
+    out += std::to_string(numbers[first]);
+    if (next - first > 1) out += '-' + std::to_string(numbers[next - 1]);
+  }
+  return out;
+}
+
 std::string signal_name(int signo) {
   const char* abbreviation = ::sigabbrev_np(signo);
   return abbreviation ? std::string("SIG") + abbreviation : "signal " + std::to_string(signo);

@@ -3,6 +3,7 @@
 #include <charconv>
 #include <cstddef>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,6 +37,9 @@ struct CodePoint {
   bool operator==(const CodePoint&) const = default;
 };
 CodePoint first_code_point(std::string_view text);  // not of an empty one
+
+// "0-3,8" for numbers in ascending order.
+std::string number_ranges(std::span<const int> numbers);
 
 // "SIGKILL" for 9.
 std::string signal_name(int signo);

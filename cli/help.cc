@@ -98,7 +98,8 @@ std::string help_text(int width) {
   text +=
       "\nexit status:\n"
       "  0 if all workers ended with 0; else that of the first one that failed (128+n\n"
-      "  for signal n). 2 bad usage, 121 a host was lost, 124 a host did not answer,\n"
+      "  for signal n). 2 bad usage, 121 a host was lost, 123 a host lacks what\n"
+      "  the job needs, 124 a host did not answer,\n"
       "  125 the system would not let us, 126 or 127 the command cannot be run, 130\n"
       "  and 143 ended by SIGINT and SIGTERM.\n"
       "\nexamples:\n"

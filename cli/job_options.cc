@@ -135,6 +135,7 @@ Result<Unit> apply_placement(const Values& values, RunJob& run) {
   placement.bind_to = bind_to == "core"   ? BindTo::core
                       : bind_to == "numa" ? BindTo::numa
                                           : BindTo::none;
+  placement.report = values.has("--report-bindings");
   if (const auto text = values.text("--port-range")) {
     const auto ports = parse_ports(*text);
     if (!ports) return ports.error();

@@ -47,6 +47,12 @@ void say(std::FILE* to, const std::string& text) {
   std::fflush(to);
 }
 
+LogLevel level_of(const News& news) {
+  const bool for_all =
+      std::holds_alternative<news::Warning>(news) || std::holds_alternative<news::Placed>(news);
+  return for_all ? LogLevel::warning : LogLevel::info;
+}
+
 void say_notes(const std::vector<std::string>& notes) {
   for (const std::string& note : notes) say(stderr, fmt::format("horovodrun: note: {}\n", note));
 }
@@ -90,7 +96,7 @@ int carry_out(RunJob run) {
   ::umask(static_cast<mode_t>(run.spec.umask = ::umask(077)));
   if (run.dry_run) return show_preview(run);
   const auto outcome =
-      run_job(run.spec, [](const News& news) { log(LogLevel::info, message_for(news)); });
+      run_job(run.spec, [](const News& news) { log(level_of(news), message_for(news)); });
   if (!outcome) {
     say(stderr, message_for(outcome.error()));
     return exit_code(outcome.error());

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "cli/table.h"
 
 namespace kolo {
 
@@ -25,6 +26,8 @@ std::string headline(const Failure& failure) {
     case Failure::Kind::not_started:
       return fmt::format("rank {} on host {} could not be started: {}", rank, failure.host,
                          failure.cause);
+    case Failure::Kind::unfit:
+      return fmt::format("nothing was started: {}", failure.cause);
     case Failure::Kind::host:
       return fmt::format("host {} was lost{}: {}", failure.host, after, failure.cause);
   }
@@ -78,6 +81,12 @@ struct NewsText {
   }
   std::string operator()(const news::WorkerStarted& n) const {
     return fmt::format("rank {} runs on host {} as process {}", n.rank, n.host, n.pid);
+  }
+  std::string operator()(const news::Warning& n) const { return n.text; }
+  std::string operator()(const news::Placed& n) const {
+    Table table(n.rows.front());
+    for (std::size_t i = 1; i < n.rows.size(); ++i) table.add(n.rows[i]);
+    return "where the workers run:\n" + table.text();
   }
   std::string operator()(const news::RoseUp& n) const {
     const auto after = [](const char* what, const std::optional<Duration>& when) {

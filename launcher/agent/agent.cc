@@ -50,6 +50,7 @@ class Agent {
   void on(const Input&);
   void on(const Hold&);
   void on(const Resume&);
+  void on(const Survey&);
 
   void on_launcher_gone();
   void on_signal();
@@ -111,8 +112,23 @@ std::uint16_t some_free_port() {
   return address ? address->port : 0;
 }
 
-Facts facts() {
-  return {usable_cores(), some_free_port()};
+Facts facts(const Survey& survey) {
+  Facts facts{usable_cores(), some_free_port(), {}, {}, {}};
+  if (survey.gpus) {
+    auto gpus = find_gpus();
+    if (gpus)
+      facts.gpus = std::move(*gpus);
+    else
+      facts.troubles.push_back(gpus.error().text());
+  }
+  if (survey.topology) {
+    auto topology = read_topology();
+    if (topology)
+      facts.topology = std::move(*topology);
+    else
+      facts.troubles.push_back(topology.error().text());
+  }
+  return facts;
 }
 
 // None if it is gone already; as long as it is our parent, no other can have its number.
@@ -163,7 +179,6 @@ void Agent::on(const Hello& hello) {
   lease_ = std::chrono::milliseconds(hello.lease_ms);
   grace_ = std::chrono::milliseconds(hello.grace_ms);
   channel_.send(Up(Ready{KOLO_VERSION, ::getpid()}));
-  channel_.send(Up(facts()));
   check_lease(false);
 }
 
@@ -212,6 +227,10 @@ void Agent::on(const Hold&) {
 void Agent::on(const Resume&) {
   held_ = false;
   signal_all(SIGCONT);
+}
+
+void Agent::on(const Survey& survey) {
+  channel_.send(Up(facts(survey)));
 }
 
 void Agent::on(const Close&) {

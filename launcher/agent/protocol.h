@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -8,6 +9,8 @@
 #include "base/bytes.h"
 #include "base/codec.h"
 #include "base/exit_status.h"
+#include "launcher/machine/gpus.h"
+#include "launcher/machine/topology.h"
 #include "launcher/output/stream.h"
 
 // What the launcher and a host's agent say to each other; PROTOCOL.md has the bytes.  A worker is
@@ -32,7 +35,8 @@ struct Start {
   std::string cwd;
   std::uint32_t umask = 022;
   bool has_input = false;  // else it reads /dev/null
-  KOLO_FIELDS(worker, argv, env, cwd, umask, has_input)
+  Cpus cpus;               // to run on; empty: any
+  KOLO_FIELDS(worker, argv, env, cwd, umask, has_input, cpus)
   bool operator==(const Start&) const = default;
 };
 
@@ -90,7 +94,15 @@ struct Resume {
   bool operator==(const Resume&) const = default;
 };
 
-using Down = std::variant<Hello, Start, Signal, Lease, Ack, Close, Input, Hold, Resume>;
+// Look around, for what the job needs to know.
+struct Survey {
+  static constexpr std::uint16_t kKind = 10;
+  bool gpus = false, topology = false;
+  KOLO_FIELDS(gpus, topology)
+  bool operator==(const Survey&) const = default;
+};
+
+using Down = std::variant<Hello, Start, Signal, Lease, Ack, Close, Input, Hold, Resume, Survey>;
 
 // Up: from the agent.
 
@@ -102,12 +114,15 @@ struct Ready {
   bool operator==(const Ready&) const = default;
 };
 
-// What the host has, right after Ready.
+// What the host has: the answer to Survey.
 struct Facts {
   static constexpr std::uint16_t kKind = 71;
   std::uint32_t cores = 1;      // that workers may run on
   std::uint16_t free_port = 0;  // nobody listened there a moment ago
-  KOLO_FIELDS(cores, free_port)
+  std::vector<Gpu> gpus;
+  std::optional<Topology> topology;
+  std::vector<std::string> troubles;  // what could not be found out, and why
+  KOLO_FIELDS(cores, free_port, gpus, topology, troubles)
   bool operator==(const Facts&) const = default;
 };
 
@@ -169,7 +184,7 @@ using Up = std::variant<Ready, Facts, Started, Failed, Output, Exited, Ending, T
 inline constexpr std::size_t kDownLimit = 8 << 20;
 inline constexpr std::size_t kOutputBytes = 64 << 10;  // of one Output at the most
 inline constexpr std::size_t kWhyBytes = 2048;         // of one Failed; a path may be longer
-inline constexpr std::size_t kUpLimit = kOutputBytes + 4096;
+inline constexpr std::size_t kUpLimit = 1 << 20;  // Facts about a host with many cores and GPUs
 
 // How much input of one worker may be under way that it has not taken, and of one Input.
 inline constexpr std::size_t kInputWindow = 256 << 10;

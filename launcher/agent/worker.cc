@@ -45,7 +45,8 @@ Result<std::unique_ptr<Worker>> Worker::start(Loop& loop, const Start& start, Ev
                           .err = err->write_end.get(),
                           .new_session = false,
                           .death_signal = SIGKILL,
-                          .umask = static_cast<mode_t>(start.umask)});
+                          .umask = static_cast<mode_t>(start.umask),
+                          .cpus = {start.cpus.begin(), start.cpus.end()}});
   if (!pid) return pid.error();
 
   std::unique_ptr<Worker> worker(new Worker(loop, std::move(events)));

@@ -170,15 +170,30 @@ void Driver::on_host(const std::string& host, const agent::Ready& ready) {
     return hear(heard::HostEnding{
         host, fmt::format("it runs version {}, and this is {}", ready.version, KOLO_VERSION)});
   tell(news::HostReady{host, ready.pid});
+  const Placement& wish = spec_.placement;
+  sessions_.at(host)->send(agent::Survey{wish.gpu_pinning != GpuPinning::none,
+                                         wish.bind_to != BindTo::none || wish.report});
 }
 
-// From rank 0's host comes what the others are told of rank 0.
+// From rank 0's host comes what the others are told of rank 0.  Who gets what is decided when all
+// hosts have said what they have.
 void Driver::on_host(const std::string& host, const agent::Facts& facts) {
   facts_[host] = facts;
   if (host == plan_.slots.front().host) setting_.master = {std::string(kLocalIp), facts.free_port};
   ++progress_.hosts_ready;
   note_progress();
+  if (facts_.size() == sessions_.size())
+    if (auto why = place()) return hear(heard::Unfit{why->host, why->why});
   hear(heard::HostReady{host});
+}
+
+std::optional<Unfit> Driver::place() {
+  auto placing = place_workers(spec_, plan_, facts_);
+  if (!placing) return placing.error();
+  for (const std::string& warning : placing->warnings) tell(news::Warning{warning});
+  if (spec_.placement.report) tell(news::Placed{placing->rows});
+  places_ = std::move(placing->workers);
+  return std::nullopt;
 }
 
 void Driver::on_host(const std::string& host, const agent::Started& started) {
@@ -237,12 +252,13 @@ void Driver::on_output(const std::string& host, const agent::Output& output, std
 void Driver::carry_out(const order::Start& start) {
   const Slot& slot = plan_.slots[start.rank];
   const HostShare share{.ip = std::string(kLocalIp),
-                        .cores = static_cast<int>(facts_[slot.host].cores)};
+                        .cores = static_cast<int>(facts_[slot.host].cores),
+                        .gpu = places_[start.rank].gpu};
   const Recipe recipe = make_recipe(setting_, slot, plan_, share);
   session_of(start.rank)
       .send(agent::Start{static_cast<std::uint32_t>(start.rank), recipe.argv, recipe.env,
                          recipe.cwd, static_cast<std::uint32_t>(spec_.umask),
-                         reads(spec_, start.rank)});
+                         reads(spec_, start.rank), places_[start.rank].cpus});
 }
 
 void Driver::carry_out(const order::Signal& signal) {

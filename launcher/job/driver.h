@@ -8,6 +8,7 @@
 #include "base/loop.h"
 #include "launcher/job/feeder.h"
 #include "launcher/job/job.h"
+#include "launcher/job/placing.h"
 #include "launcher/job/progress.h"
 #include "launcher/job/signals.h"
 #include "launcher/output/desk.h"
@@ -42,6 +43,7 @@ class Driver {
   void on_host(const std::string& host, const agent::Taken&);
   void on_output(const std::string& host, const agent::Output&, std::uint64_t seq);
 
+  std::optional<Unfit> place();
   void on_signal(int signo);
   void stop_and_go_on();
   void send_all(const agent::Down&);
@@ -74,6 +76,7 @@ class Driver {
 
   std::map<std::string, std::unique_ptr<Session>> sessions_;  // by host
   std::map<std::string, agent::Facts> facts_;                 // the same
+  std::vector<Place> places_;                                 // by rank, once all hosts are known
   Feeder feeder_;
 
   // Given back with this driver: when no process is left to be ended, a signal may end us, who

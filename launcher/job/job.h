@@ -8,14 +8,13 @@
 
 #include "base/result.h"
 #include "launcher/hosts/hosts.h"
+#include "launcher/machine/binding.h"
+#include "launcher/machine/pinning.h"
 #include "launcher/output/tag.h"
 #include "launcher/plan/recipe.h"
 #include "launcher/supervise/outcome.h"
 
 namespace kolo {
-
-enum class GpuPinning { indexed, exclusive, none };
-enum class BindTo { core, numa, none };
 
 struct PortRange {
   int first = 0, last = 0;  // 0: any port will do
@@ -33,6 +32,7 @@ struct StdinTo {
 struct Placement {
   GpuPinning gpu_pinning = GpuPinning::indexed;
   BindTo bind_to = BindTo::none;
+  bool report = false;  // tell where each worker runs
   PortRange ports;
   bool operator==(const Placement&) const = default;
 };
@@ -72,6 +72,14 @@ struct WorkerStarted {
 struct RoseUp {
   std::optional<Duration> hosts_ready, workers_started, workers_met;
 };
+// Whatever is told of it, not only to those who want to know more.
+struct Warning {
+  std::string text;
+};
+// For --report-bindings: cells, the titles first.
+struct Placed {
+  std::vector<std::vector<std::string>> rows;
+};
 struct WorkerEnded {
   int rank;
   std::string host;
@@ -79,7 +87,7 @@ struct WorkerEnded {
 };
 }  // namespace news
 using News = std::variant<news::StoreListens, news::HostReady, news::WorkerStarted,
-                          news::WorkerEnded, news::RoseUp>;
+                          news::WorkerEnded, news::RoseUp, news::Warning, news::Placed>;
 using Tell = std::function<void(const News&)>;  // called on some thread, once at a time
 
 // Runs a job from its first process to its last.  An error: it was not begun, and nothing was

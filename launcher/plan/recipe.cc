@@ -125,8 +125,8 @@ bool is_ours(std::string_view name) {
     return std::any_of(variables.begin(), variables.end(),
                        [&](const Variable& v) { return v.first == name; });
   };
-  return name == "KOLO_ADDRESS" || name == kDefaults || has(slot_variables({}, {})) ||
-         has(job_variables({}, {}));
+  return name == "KOLO_ADDRESS" || name == "KOLO_GPU" || name == kDefaults ||
+         has(slot_variables({}, {})) || has(job_variables({}, {}));
 }
 
 Recipe make_recipe(const Setting& setting, const Slot& slot, const Plan& plan,
@@ -137,6 +137,8 @@ Recipe make_recipe(const Setting& setting, const Slot& slot, const Plan& plan,
     if (variables.try_emplace(name, value).second) defaults += (defaults.empty() ? "" : ",") + name;
   put(variables, job_variables(setting, plan));
   put(variables, slot_variables(slot, plan));
+  variables.erase("KOLO_GPU");  // of a job that this one runs in
+  put(variables, share.gpu);
   variables["KOLO_ADDRESS"] = share.ip;
   variables[kDefaults] = defaults;
   Recipe recipe{setting.command, {}, setting.cwd};

@@ -56,6 +56,7 @@ struct HostShare {
   std::string ip;                // where it listens for its peers
   std::string interface = "lo";  // that has this address
   int cores = 1;                 // of the host, for all its workers
+  std::vector<Variable> gpu;     // by which it finds its own
 };
 
 // What a worker learns about itself, and what all learn about the job.

@@ -12,7 +12,7 @@ namespace kolo {
 
 // What went wrong first.  Everything after it may be its consequence.
 struct Failure {
-  enum class Kind { worker, not_started, host };
+  enum class Kind { worker, not_started, host, unfit };
 
   Kind kind = Kind::worker;
   std::string host;
@@ -41,6 +41,7 @@ struct Outcome {
 
 // Our own codes; a worker's is passed on as it is.
 inline constexpr int kExitHostLost = 121;
+inline constexpr int kExitUnfit = 123;
 inline constexpr int kExitTimeout = 124;
 inline constexpr int kExitInternal = 125;
 inline constexpr int kExitCannotRun = 126;

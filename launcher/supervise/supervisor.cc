@@ -46,6 +46,11 @@ void Supervisor::hear(const heard::HostReady& ready) {
   if (unready_.empty()) move_job(JobEvent::all_ready);
 }
 
+void Supervisor::hear(const heard::Unfit& unfit) {
+  if (phase_ != JobPhase::gathering) return;
+  fail({Failure::Kind::unfit, unfit.host, std::nullopt, unfit.why, kExitUnfit});
+}
+
 void Supervisor::hear(const heard::HostEnding& ending) {
   if (phase_ != JobPhase::closing) lose_workers(ending.host, ending.why, WorkerEvent::host_ending);
 }

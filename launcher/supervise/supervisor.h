@@ -21,6 +21,9 @@ namespace heard {
 struct HostReady {
   std::string host;
 };
+struct Unfit {
+  std::string host, why;
+};  // it lacks what the job needs, which is not to start
 struct HostEnding {
   std::string host, why;
 };  // its agent has given up, and ends its workers by itself
@@ -47,9 +50,9 @@ struct Spoken {
 struct Tick {};
 }  // namespace heard
 
-using Event =
-    std::variant<heard::HostReady, heard::HostEnding, heard::HostEnded, heard::Started,
-                 heard::NotStarted, heard::Exited, heard::Interrupted, heard::Spoken, heard::Tick>;
+using Event = std::variant<heard::HostReady, heard::Unfit, heard::HostEnding, heard::HostEnded,
+                           heard::Started, heard::NotStarted, heard::Exited, heard::Interrupted,
+                           heard::Spoken, heard::Tick>;
 
 // What it wants done.
 namespace order {
@@ -114,6 +117,7 @@ class Supervisor {
   };
 
   void hear(const heard::HostReady&);
+  void hear(const heard::Unfit&);
   void hear(const heard::HostEnding&);
   void hear(const heard::HostEnded&);
   void hear(const heard::Started&);

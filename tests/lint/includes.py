@@ -9,17 +9,18 @@ MAY_INCLUDE = {
     "rendezvous": ["base"],
 
     "launcher/hosts": ["base"],
-    "launcher/plan": ["launcher/hosts", "base"],
+    "launcher/machine": ["base"],
+    "launcher/plan": ["launcher/hosts", "launcher/machine", "base"],
     "launcher/output": ["base"],
-    "launcher/agent": ["launcher/output", "base"],
+    "launcher/agent": ["launcher/machine", "launcher/output", "base"],
     "launcher/ssh_pipe": ["base"],
     "launcher/session": ["launcher/agent", "base"],
     "launcher/supervise": ["launcher/plan", "rendezvous", "base"],
-    "launcher/job": ["launcher/hosts", "launcher/plan", "launcher/session", "launcher/agent", "launcher/supervise",
-                     "launcher/output", "rendezvous", "base"],
+    "launcher/job": ["launcher/hosts", "launcher/machine", "launcher/plan", "launcher/session", "launcher/agent",
+                     "launcher/supervise", "launcher/output", "rendezvous", "base"],
 
     # What the user says becomes a JobSpec, which is made of the parts' own types.
-    "cli": ["launcher/job", "launcher/hosts", "launcher/plan", "base"],
+    "cli": ["launcher/job", "launcher/hosts", "launcher/machine", "launcher/plan", "base"],
     # One program is launcher, guard, agent and ssh-pipe; main chooses.
     "cli/main.cc": ["cli", "launcher/job", "launcher/hosts", "launcher/agent", "launcher/ssh_pipe", "base"],
     "man": ["cli"],
@@ -35,8 +36,9 @@ MAY_INCLUDE = {
 MAY_INCLUDE["runtime/capi"].append("runtime/capi/kolo")
 
 # Decisions: events and time in, orders out.  They do not read, sleep, lock or look around.
-PURE = ["launcher/plan/*", "launcher/supervise/*", "runtime/pattern/*", "rendezvous/store_core.*",
-        "rendezvous/messages.*", "base/frame.*", "base/codec.h", "base/proof.*"]
+PURE = ["launcher/plan/*", "launcher/supervise/*", "launcher/machine/binding.*", "launcher/machine/pinning.*",
+        "runtime/pattern/*", "rendezvous/store_core.*", "rendezvous/messages.*",
+        "base/frame.*", "base/codec.h", "base/proof.*"]
 ACTING = re.compile(r"base/(loop|channel|socket|fd|process|log)\.h"
                     r"|(sys|net|netinet)/.*|(unistd|fcntl|poll|signal|pthread|ifaddrs)\.h"
                     r"|thread|mutex|condition_variable|future|iostream|fstream")
@@ -51,6 +53,7 @@ LIBRARIES = {
     "nlohmann": ["cli/*", "tests/*"],
     "yaml-cpp": ["cli/*"],
     "libssh": ["launcher/ssh_pipe/*"],
+    "hwloc": ["launcher/machine/topology.cc"],
     "hwy": ["runtime/collective/*"],
     "gloo": ["runtime/collective/gloo/*"],
     "nccl": ["runtime/collective/nccl/*"],

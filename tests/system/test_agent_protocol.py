@@ -10,7 +10,7 @@ import kolo_system as k
 import pytest
 
 PAGE = k.TOP / "launcher/agent/PROTOCOL.md"
-HELLO, START, SIGNAL, LEASE, ACK, CLOSE, INPUT, HOLD, RESUME = range(1, 10)
+HELLO, START, SIGNAL, LEASE, ACK, CLOSE, INPUT, HOLD, RESUME, SURVEY = range(1, 11)
 READY, STARTED, FAILED, OUTPUT, EXITED, ENDING, FACTS, TAKEN = range(65, 73)
 OUTPUT_WINDOW = 1 << 20
 
@@ -26,7 +26,7 @@ def strings(texts):
 
 def start(worker, *argv, has_input=False):
     return (struct.pack("<I", worker) + strings(argv) + strings(["PATH=/usr/bin:/bin"]) + string("/")
-            + struct.pack("<I?", 0o22, has_input))
+            + struct.pack("<I?I", 0o22, has_input, 0))
 
 
 def status_of(body):
@@ -44,7 +44,6 @@ class Agent:
     def says_hello(self, lease_ms=5000, grace_ms=5000):
         self.send(HELLO, string("0.1.0") + struct.pack("<II", lease_ms, grace_ms))
         assert self.next()[0] == READY
-        assert self.next()[0] == FACTS
         return self
 
     def send(self, kind, body=b""):
@@ -118,7 +117,7 @@ def without_chance(frame):
 def test_an_agent_says_what_the_page_says(agent):
     a = agent()
     frames = example_of(PAGE.read_text())
-    assert [d for d, _ in frames] == ["down", "up", "up", "down", "up", "up", "up", "down", "down"]
+    assert [d for d, _ in frames] == ["down", "up", "down", "up", "down", "up", "up", "up", "down", "down"]
     for direction, frame in frames:
         if direction == "down":
             a.send_raw(frame)
@@ -130,7 +129,7 @@ def test_an_agent_says_what_the_page_says(agent):
 def test_the_page_has_every_kind_of_the_header():
     header = (PAGE.parent / "protocol.h").read_text()
     declared = set(re.findall(r"struct (\w+) \{\s+static constexpr std::uint16_t kKind = (\d+);", header))
-    assert len(declared) == 17 and declared == set(re.findall(r"^\| (\w+) \| (\d+) \|", PAGE.read_text(), re.M))
+    assert len(declared) == 18 and declared == set(re.findall(r"^\| (\w+) \| (\d+) \|", PAGE.read_text(), re.M))
 
 
 def test_output_comes_before_the_exit_and_waits_for_acknowledgement(agent):

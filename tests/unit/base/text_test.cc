@@ -55,4 +55,13 @@ TEST_CASE("a signal is called what people call it") {
   CHECK(signal_name(1234) == "signal 1234");
 }
 
+TEST_CASE("numbers in a row are a range") {
+  using Numbers = std::vector<int>;
+  CHECK(number_ranges(Numbers{}) == "");
+  CHECK(number_ranges(Numbers{7}) == "7");
+  CHECK(number_ranges(Numbers{0, 1}) == "0-1");
+  CHECK(number_ranges(Numbers{0, 1, 2, 3, 8}) == "0-3,8");
+  CHECK(number_ranges(Numbers{0, 2, 4, 5, 127, 128}) == "0,2,4-5,127-128");
+}
+
 }  // namespace kolo

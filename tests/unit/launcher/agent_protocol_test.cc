@@ -16,12 +16,17 @@ T any() {
 using Strings = std::vector<std::string>;
 
 Down some_down() {
-  switch (*rc::gen::inRange(0, 9)) {
+  switch (*rc::gen::inRange(0, 10)) {
     case 0:
       return Hello{any<std::string>(), any<std::uint32_t>(), any<std::uint32_t>()};
     case 1:
-      return Start{any<std::uint32_t>(), any<Strings>(),       any<Strings>(),
-                   any<std::string>(),   any<std::uint32_t>(), any<bool>()};
+      return Start{any<std::uint32_t>(),
+                   any<Strings>(),
+                   any<Strings>(),
+                   any<std::string>(),
+                   any<std::uint32_t>(),
+                   any<bool>(),
+                   any<std::vector<std::int32_t>>()};
     case 2:
       return Signal{any<std::uint32_t>(), any<std::int32_t>()};
     case 3:
@@ -34,6 +39,8 @@ Down some_down() {
       return Hold{};
     case 7:
       return Resume{};
+    case 8:
+      return Survey{any<bool>(), any<bool>()};
     default:
       return Close{};
   }
@@ -55,7 +62,7 @@ Up some_up() {
     case 4:
       return Exited{any<std::uint32_t>(), {any<std::int32_t>(), any<std::int32_t>()}};
     case 5:
-      return Facts{any<std::uint32_t>(), any<std::uint16_t>()};
+      return Facts{any<std::uint32_t>(), any<std::uint16_t>(), {}, {}, any<Strings>()};
     case 6:
       return Taken{any<std::uint32_t>(), any<std::uint32_t>()};
     default:

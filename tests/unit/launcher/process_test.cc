@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -243,6 +244,29 @@ TEST_CASE("a program has a process group of its own, or a session") {
   CHECK(numbers[session] != ::getsid(0));
 }
 
+TEST_CASE("a program runs on the CPUs that it is given, else where we run") {
+  const auto cpus_of = [](const SpawnRequest& request) {
+    const std::string status = output_of(request), title = "Cpus_allowed_list:\t";
+    const auto begin = status.find(title) + title.size();
+    return status.substr(begin, status.find('\n', begin) - begin);
+  };
+  SpawnRequest request{.argv = {"cat", "/proc/self/status"}, .env = {}, .cwd = {}};
+  cpu_set_t own;
+  REQUIRE(::sched_getaffinity(0, sizeof own, &own) == 0);
+  std::vector<int> all;
+  for (int cpu = 0; cpu < CPU_SETSIZE; ++cpu)
+    if (CPU_ISSET(cpu, &own)) all.push_back(cpu);
+
+  CHECK(cpus_of(request) == number_ranges(all));
+  request.cpus = {all.back()};
+  CHECK(cpus_of(request) == std::to_string(all.back()));
+  request.cpus = {all.back(), 5000};  // the kernel takes those that exist
+  CHECK(cpus_of(request) == std::to_string(all.back()));
+  cpu_set_t after;
+  REQUIRE(::sched_getaffinity(0, sizeof after, &after) == 0);
+  CHECK(CPU_EQUAL(&own, &after));
+}
+
 TEST_CASE("a program ends with the thread that started it, if asked to") {
   Pipe never = *make_pipe();
   SpawnRequest request{.argv = {"cat"}, .env = {}, .cwd = {}};
@@ -289,6 +313,15 @@ TEST_CASE("what cannot be executed is said, and whose fault it is") {
     request.cwd = "/no/such/folder";
     CHECK(refusal(request) ==
           Error(Errc::io, "changing to /no/such/folder: No such file or directory"));
+  }
+  SECTION("CPUs that are not there") {
+    request.cpus = {5000, 5001, 5003};
+    CHECK(refusal(request) ==
+          Error(Errc::io, "binding /bin/true to CPUs 5000-5001,5003: Invalid argument"));
+  }
+  SECTION("CPUs that cannot be") {
+    request.cpus = {GENERATE(-1, 1 << 30)};
+    CHECK(refusal(request) == Error(Errc::invalid_input, "a CPU has a number that no CPU has"));
   }
   SECTION("a descriptor that is none") {
     request.out = 9999;

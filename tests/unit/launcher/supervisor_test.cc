@@ -403,4 +403,14 @@ TEST_CASE("a signal that is meant for the workers reaches those that live, and e
   CHECK(stage.outcome().failure->rank == 0);
 }
 
+TEST_CASE("a host that lacks what the job needs ends it before anything starts") {
+  Stage stage("a:1,b:1", 2);
+  stage.host("a").is_ready();
+  stage.hear(heard::Unfit{"b", "host b has no GPU, and host a has"});
+  CHECK(stage.ordered() == Script{"close a", "close b"});
+  stage.all_hosts_close();
+  CHECK(stage.code() == kExitUnfit);
+  CHECK(stage.outcome().failure->kind == Failure::Kind::unfit);
+}
+
 }  // namespace kolo
