@@ -20,7 +20,7 @@ struct SpawnRequest {
   bool new_session = false;         // else a process group of its own
   int death_signal = 0;             // sent to it when the calling thread ends
   int extra = -1;                   // becomes kExtraFd, if there is room for so high a number
-  int cgroup = -1;                  // an open cgroup.procs: it joins before it runs
+  int cgroup = -1;                  // its open tasks or cgroup.procs: joined before it runs
   bool may_be_examined = false;     // by any process that descends from this one
 };
 

@@ -39,8 +39,8 @@ std::optional<std::uint64_t> parse_oom_kills(
     std::string_view events);                                      // memory.events, .oom_control
 std::optional<std::uint64_t> parse_bytes(std::string_view limit);  // "max" and the like are none
 
-// A cgroup for one worker, below the agent's own.  That there is none is normal (nobody may make
-// one, as most users); everything that is promised holds without.
+// A cgroup for one worker, below the agent's own, that counts its memory.  That there is none is
+// normal (most users may not make one); everything that is promised holds without.
 //
 // Removed with this object, if all that was in it is gone by then; else by the next agent here.
 // Belongs to the agent's thread.
@@ -55,8 +55,8 @@ class WorkerCgroup {
 
   const Cgroup& place() const { return place_; }
 
-  // An open cgroup.procs, for SpawnRequest.
-  int procs() const { return procs_.get(); }
+  // For SpawnRequest.
+  int entrance() const { return entrance_.get(); }
 
   // Kills all that is in it at once, however it has forked.  Whether that can be had: version 2,
   // Linux 5.14.
@@ -66,10 +66,11 @@ class WorkerCgroup {
   bool remove();
 
  private:
-  WorkerCgroup(Cgroup place, Fd procs) : place_(std::move(place)), procs_(std::move(procs)) {}
+  WorkerCgroup(Cgroup place, Fd entrance)
+      : place_(std::move(place)), entrance_(std::move(entrance)) {}
 
   Cgroup place_;  // an empty folder: none, or removed
-  Fd procs_;
+  Fd entrance_;
 };
 
 // "kolo-AGENT-WORKER"

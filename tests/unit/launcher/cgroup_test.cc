@@ -250,7 +250,7 @@ TEST_CASE("a worker is in its cgroup before it runs, and the cgroup ends with it
   if (!cgroup) return;
   const std::string folder = cgroup->place().folder;
   const auto pid =
-      spawn({.argv = {"/bin/sleep", "60"}, .env = {}, .cwd = {}, .cgroup = cgroup->procs()});
+      spawn({.argv = {"/bin/sleep", "60"}, .env = {}, .cwd = {}, .cgroup = cgroup->entrance()});
   REQUIRE(pid);
   CHECK(read_line(folder + "/cgroup.procs") == std::to_string(*pid));
   CHECK_FALSE(cgroup->remove());  // somebody is in it
@@ -277,7 +277,7 @@ TEST_CASE("a worker beyond the limit of its cgroup is known to have been killed 
                           .env = {"PATH=/usr/bin:/bin"},
                           .cwd = {},
                           .err = nothing.get(),
-                          .cgroup = cgroup->procs()});
+                          .cgroup = cgroup->entrance()});
   REQUIRE(pid);
   const auto status = wait_for(*pid);
   if (status != ExitStatus::killed(SIGKILL)) {
@@ -312,7 +312,7 @@ TEST_CASE("what a cgroup for each worker costs", "[.][cost]") {
       std::optional<WorkerCgroup> cgroup;
       if (with) cgroup.emplace(*WorkerCgroup::create(*home, i));
       const auto pid = spawn(
-          {.argv = {"/bin/true"}, .env = {}, .cwd = {}, .cgroup = with ? cgroup->procs() : -1});
+          {.argv = {"/bin/true"}, .env = {}, .cwd = {}, .cgroup = with ? cgroup->entrance() : -1});
       wait_for(*pid);
     }
     return std::chrono::duration<double, std::milli>(Clock::now() - start).count() / 64;
