@@ -92,7 +92,7 @@ struct Trouble {
 // shared memory would do as well, but under a sanitizer vfork is a fork.
 [[noreturn]] void become(const SpawnRequest& request, const Prepared& prepared, pid_t parent,
                          int trouble) {
-  const auto fail = [trouble](Trouble::Step step) {
+  const auto fail = [&trouble](Trouble::Step step) {
     const Trouble what{step, errno};
     (void)!::write(trouble, &what, sizeof what);
     ::_exit(127);
@@ -108,6 +108,10 @@ struct Trouble {
     if (::getppid() != parent) ::_exit(127);  // it died before we could ask to be told
   }
   if (!prepared.cpus.apply()) fail(Trouble::Step::binding);
+  // Linux with Yama lets a process be traced by those it descends from, and by whom it names with
+  // all that descends from that one.  Elsewhere there is nothing to ask for.
+  if (request.may_be_examined) ::prctl(PR_SET_PTRACER, parent);
+  if (request.cgroup >= 0) (void)!::write(request.cgroup, "0", 1);
   // Above 2 first: a source may be one of the numbers that another target takes.
   std::array<int, 3> sources = {request.in, request.out, request.err};
   for (int& fd : sources)
@@ -116,6 +120,14 @@ struct Trouble {
     if (sources[target] >= 0 && ::dup2(sources[target], target) < 0) fail(preparing);
   if (::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0) fail(preparing);
   if (request.umask) ::umask(*request.umask);
+  if (request.extra >= 0) {
+    if (trouble == kExtraFd && (trouble = ::fcntl(trouble, F_DUPFD_CLOEXEC, kExtraFd + 1)) < 0)
+      ::_exit(127);
+    if (request.extra != kExtraFd)
+      ::dup2(request.extra, kExtraFd);
+    else
+      ::fcntl(kExtraFd, F_SETFD, 0);
+  }
   if (!request.cwd.empty() && ::chdir(request.cwd.c_str()) != 0) fail(Trouble::Step::entering_cwd);
 
   sigset_t none;

@@ -21,7 +21,13 @@ struct SpawnRequest {
   int death_signal = 0;             // sent to it when the calling thread ends
   std::optional<mode_t> umask;      // none keeps the caller's
   std::vector<int> cpus;            // where it may run, ascending; empty: where the caller may
+  int extra = -1;                   // becomes kExtraFd, if there is room for so high a number
+  int cgroup = -1;                  // its open tasks or cgroup.procs: joined before it runs
+  bool may_be_examined = false;     // by any process that descends from this one
 };
+
+// High, so that it is not in the way of scripts, which use 3 to 9 for themselves.
+inline constexpr int kExtraFd = 96;
 
 // What this process was started with, as "NAME=value".
 std::vector<std::string> own_environment();
@@ -33,7 +39,8 @@ Result<std::string> find_program(const std::string& name, const std::vector<std:
 
 // Returns when the program runs, or why it does not: `not_found` and `unsupported` (it cannot be
 // executed) are the program's fault.  Signals have their default actions there, and no descriptor
-// but 0, 1 and 2 is open.
+// but 0, 1, 2 and the extra one is open.  That it cannot join a cgroup, have the extra descriptor
+// or be examined is no failure.
 Result<pid_t> spawn(const SpawnRequest&);
 
 struct Ended {

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "cli/check_build.h"
 #include "cli/complete.h"
 #include "cli/dry_run.h"
+#include "cli/failure_report.h"
 #include "cli/help.h"
 #include "cli/messages.h"
 #include "cli/parse.h"
@@ -86,6 +88,18 @@ int show_preview(const RunJob& run) {
   return found.exit_code();
 }
 
+// Beside what the workers wrote; one of an earlier job is not left there.
+void keep_report(const std::string& directory, const Outcome& outcome) {
+  if (directory.empty()) return;
+  const auto path = directory + "/failure.json";
+  std::error_code error;
+  std::filesystem::remove(path, error);
+  if (!outcome.failure && !outcome.interrupted_by) return;
+  std::ofstream file(path);
+  if (!(file << failure_json(outcome) << std::flush))
+    log(LogLevel::warning, "the report could not be written to " + path);
+}
+
 int carry_out(RunJob run) {
   if (run.verbose) log_from(LogLevel::info);
   say_notes(run.notes);
@@ -102,6 +116,7 @@ int carry_out(RunJob run) {
     return exit_code(outcome.error());
   }
   say(stderr, message_for(*outcome));
+  keep_report(run.spec.output.directory, *outcome);
   return exit_code(*outcome, run.spec.exit_code_policy);
 }
 

@@ -43,6 +43,14 @@ std::string manner_of(const WorkerEnd& end) {
              : how;
 }
 
+// What it did when the job failed, in a few words; empty if nobody knows.
+std::string doing_of(const WorkerEnd& end) {
+  if (!end.doing) return {};
+  if (end.doing->under_way) return "in " + end.doing->operation;
+  if (!end.doing->operation.empty()) return "after " + end.doing->operation;
+  return end.doing->state;
+}
+
 // "1 and 3" reads better than a count as long as there are few.
 std::string ranks_text(const std::vector<int>& ranks) {
   constexpr std::size_t kFew = 4;
@@ -59,13 +67,25 @@ std::optional<int> culprit_of(const Outcome& outcome) {
   return one ? outcome.failure->rank : std::nullopt;
 }
 
+// What the one who failed was at.
+std::string last_act(const Outcome& outcome) {
+  const auto culprit = culprit_of(outcome);
+  if (!culprit || static_cast<std::size_t>(*culprit) >= outcome.workers.size()) return {};
+  const auto doing = doing_of(outcome.workers[*culprit]);
+  return doing.empty() ? "" : fmt::format("  it was {}\n", doing);
+}
+
 // What became of the others, one line for each manner, so that 64 ranks read as three lines.
 std::string the_others(const Outcome& outcome) {
   std::map<std::string, std::vector<int>> by_manner;
   const auto culprit = culprit_of(outcome);
   for (std::size_t rank = 0; rank < outcome.workers.size(); ++rank)
-    if (culprit != static_cast<int>(rank))
-      by_manner[manner_of(outcome.workers[rank])].push_back(static_cast<int>(rank));
+    if (culprit != static_cast<int>(rank)) {
+      const auto doing = doing_of(outcome.workers[rank]);
+      const auto manner = manner_of(outcome.workers[rank]);
+      by_manner[doing.empty() ? manner : fmt::format("{}; {}", doing, manner)].push_back(
+          static_cast<int>(rank));
+    }
   std::string text;
   for (const auto& [manner, ranks] : by_manner)
     text += fmt::format("  {}: {}\n", ranks_text(ranks), manner);
@@ -119,8 +139,8 @@ std::string message_for(const Outcome& outcome) {
         "take them\n",
         outcome.not_shown);
   if (outcome.failure)
-    return text +
-           fmt::format("horovodrun: {}\n{}", headline(*outcome.failure), the_others(outcome));
+    return text + fmt::format("horovodrun: {}\n{}{}", headline(*outcome.failure), last_act(outcome),
+                              the_others(outcome));
   if (outcome.interrupted_by)
     return text + fmt::format("horovodrun: ended by {}\n{}", signal_name(*outcome.interrupted_by),
                               the_others(outcome));

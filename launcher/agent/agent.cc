@@ -30,7 +30,16 @@ namespace {
 
 constexpr auto kLeaseBeforeHello = 30s;  // for a launcher on a slow link to say its first word
 constexpr auto kSecondLook = 200ms;
+constexpr auto kLook = 1500ms;      // at what the workers do, when one has failed
 constexpr auto kLastWords = 500ms;  // for what is still to be said when we go
+
+// Where cgroups for workers may be made.  What agents that were killed have left is removed.
+std::optional<Cgroup> usable_cgroup() {
+  auto home = own_cgroup();
+  if (!home) return std::nullopt;
+  remove_leftovers(*home);
+  return std::move(*home);
+}
 
 class Agent {
  public:
@@ -51,6 +60,8 @@ class Agent {
   void on(const Hold&);
   void on(const Resume&);
   void on(const Survey&);
+  void on(const Examine&);
+  void look_on();
 
   void on_launcher_gone();
   void on_signal();
@@ -73,7 +84,16 @@ class Agent {
   TimePoint last_heard_;
   Loop::Timer lease_timer_;
 
+  const std::optional<Cgroup> home_ = usable_cgroup();
+  OomWatch oom_{home_};
   std::map<std::uint32_t, std::unique_ptr<Worker>> workers_;
+  struct Look {
+    std::vector<std::uint32_t> workers;
+    Examination examination;
+    Loop::Watch watch;
+    Loop::Timer end;
+  };
+  std::optional<Look> look_;
   struct Sent {
     std::uint64_t seq;
     std::size_t bytes;
@@ -188,7 +208,7 @@ void Agent::on(const Start& start) {
     return refuse(start, Error(Errc::exists, "a worker of this number was started before"));
   const auto id = start.worker;
   auto worker =
-      Worker::start(loop_, start,
+      Worker::start(loop_, start, home_,
                     {.on_output = [this, id](Stream s, ByteView bytes) { on_output(id, s, bytes); },
                      .on_taken =
                          [this, id](std::size_t bytes) {
@@ -231,6 +251,39 @@ void Agent::on(const Resume&) {
 
 void Agent::on(const Survey& survey) {
   channel_.send(Up(facts(survey)));
+}
+
+void Agent::on(const Examine&) {
+  if (look_) return;
+  std::vector<std::uint32_t> ids;
+  std::vector<pid_t> pids;
+  for (const auto& [id, worker] : workers_)
+    if (worker->running()) {
+      ids.push_back(id);
+      pids.push_back(worker->pid());
+    }
+  const auto deadline = Deadline::in(kLook);
+  look_.emplace(Look{std::move(ids), Examination(std::move(pids), deadline), {}, {}});
+  if (look_->examination.fd() >= 0)
+    look_->watch = loop_.watch(look_->examination.fd(), kolo::Ready::read, [this] { look_on(); });
+  look_->end = loop_.at(deadline.at, [this] { look_on(); });
+  look_on();
+}
+
+// A Python that can say what it does is asked to, into its own stderr.
+void Agent::look_on() {
+  if (!look_->examination.advance()) return;
+  Look look = std::move(*look_);
+  look.watch = {};
+  look.end = {};
+  const auto seen = look.examination.take();
+  for (std::size_t i = 0; i < seen.size(); ++i) {
+    const auto& worker = workers_.at(look.workers[i]);
+    if (!worker->running()) continue;
+    channel_.send(Up(Finding{look.workers[i], worker->said(), seen[i]}));
+    if (seen[i].has_python_dump) ::kill(seen[i].pid, python_dump_signal());
+  }
+  channel_.send(Up(Examined{}));
 }
 
 void Agent::on(const Close&) {
@@ -280,7 +333,8 @@ void Agent::on_child_ended(pid_t pid, const ExitStatus& status) {
   for (auto& [id, worker] : workers_) {
     if (worker->pid() != pid || !worker->running()) continue;
     worker->ended();
-    channel_.send(Up(Exited{id, status}));
+    const auto oom = status.signo == SIGKILL ? oom_.verdict(pid, worker->cgroup()) : OomVerdict{};
+    channel_.send(Up(Exited{id, status, worker->said(), oom}));
   }
   if (ending_ && !any_running()) loop_.stop();
 }

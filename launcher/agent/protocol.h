@@ -9,6 +9,9 @@
 #include "base/bytes.h"
 #include "base/codec.h"
 #include "base/exit_status.h"
+#include "base/status_page.h"
+#include "launcher/agent/evidence.h"
+#include "launcher/agent/oom.h"
 #include "launcher/machine/gpus.h"
 #include "launcher/machine/topology.h"
 #include "launcher/output/stream.h"
@@ -102,7 +105,15 @@ struct Survey {
   bool operator==(const Survey&) const = default;
 };
 
-using Down = std::variant<Hello, Start, Signal, Lease, Ack, Close, Input, Hold, Resume, Survey>;
+// See what the workers are doing, before they are ended.
+struct Examine {
+  static constexpr std::uint16_t kKind = 11;
+  KOLO_FIELDS()
+  bool operator==(const Examine&) const = default;
+};
+
+using Down =
+    std::variant<Hello, Start, Signal, Lease, Ack, Close, Input, Hold, Resume, Survey, Examine>;
 
 // Up: from the agent.
 
@@ -166,7 +177,9 @@ struct Exited {
   static constexpr std::uint16_t kKind = 69;
   std::uint32_t worker = 0;
   ExitStatus status;
-  KOLO_FIELDS(worker, status)
+  Status said;     // what it had said last about what it does
+  OomVerdict oom;  // whether want of memory was why
+  KOLO_FIELDS(worker, status, said, oom)
   bool operator==(const Exited&) const = default;
 };
 
@@ -178,7 +191,25 @@ struct Ending {
   bool operator==(const Ending&) const = default;
 };
 
-using Up = std::variant<Ready, Facts, Started, Failed, Output, Exited, Ending, Taken>;
+// What a worker that runs does: one for each of them, after Examine.
+struct Finding {
+  static constexpr std::uint16_t kKind = 73;
+  std::uint32_t worker = 0;
+  Status said;
+  Evidence seen;
+  KOLO_FIELDS(worker, said, seen)
+  bool operator==(const Finding&) const = default;
+};
+
+// That was all of them.
+struct Examined {
+  static constexpr std::uint16_t kKind = 74;
+  KOLO_FIELDS()
+  bool operator==(const Examined&) const = default;
+};
+
+using Up =
+    std::variant<Ready, Facts, Started, Failed, Output, Exited, Ending, Taken, Finding, Examined>;
 
 // A command line and an environment may have two megabytes together (ARG_MAX).
 inline constexpr std::size_t kDownLimit = 8 << 20;

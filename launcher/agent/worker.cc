@@ -1,6 +1,7 @@
 #include "launcher/agent/worker.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 
 #include <array>
 #include <csignal>
@@ -27,7 +28,8 @@ Worker::Worker(Loop& loop, Events events)
       events_(std::move(events)),
       sources_{{Stream::out, {}, {}}, {Stream::err, {}, {}}} {}
 
-Result<std::unique_ptr<Worker>> Worker::start(Loop& loop, const Start& start, Events events) {
+Result<std::unique_ptr<Worker>> Worker::start(Loop& loop, const Start& start,
+                                              const std::optional<Cgroup>& home, Events events) {
   auto in = source_of_input(start), out = make_pipe(), err = make_pipe();
   if (!in) return in.error();
   if (!out) return out.error();
@@ -37,8 +39,17 @@ Result<std::unique_ptr<Worker>> Worker::start(Loop& loop, const Start& start, Ev
     if (*end)
       if (auto set = set_nonblocking(end->get()); !set) return set.error();
 
+  // Neither of these is needed: what they tell is then not known.
+  std::unique_ptr<Worker> worker(new Worker(loop, std::move(events)));
+  if (auto page = StatusPage::create()) worker->page_ = std::move(*page);
+  if (auto made = home ? WorkerCgroup::create(*home, start.worker)
+                       : Result<WorkerCgroup>(Error(Errc::unsupported, "")))
+    worker->cgroup_ = std::move(*made);
+  std::vector<std::string> env = start.env;
+  if (worker->page_) env.push_back(fmt::format("{}={}", kStatusVariable, kExtraFd));
+
   const auto pid = spawn({.argv = start.argv,
-                          .env = start.env,
+                          .env = std::move(env),
                           .cwd = start.cwd,
                           .in = in->read_end.get(),
                           .out = out->write_end.get(),
@@ -46,10 +57,12 @@ Result<std::unique_ptr<Worker>> Worker::start(Loop& loop, const Start& start, Ev
                           .new_session = false,
                           .death_signal = SIGKILL,
                           .umask = static_cast<mode_t>(start.umask),
-                          .cpus = {start.cpus.begin(), start.cpus.end()}});
+                          .cpus = {start.cpus.begin(), start.cpus.end()},
+                          .extra = worker->page_ ? worker->page_->fd() : -1,
+                          .cgroup = worker->cgroup_ ? worker->cgroup_->entrance() : -1,
+                          .may_be_examined = true});
   if (!pid) return pid.error();
 
-  std::unique_ptr<Worker> worker(new Worker(loop, std::move(events)));
   worker->pid_ = *pid;
   worker->input_ = std::move(in->write_end);
   worker->sources_[0].fd = std::move(out->read_end);

@@ -2,9 +2,11 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "base/fd.h"
 #include "base/loop.h"
+#include "launcher/agent/cgroup.h"
 #include "launcher/agent/protocol.h"
 
 namespace kolo::agent {
@@ -20,10 +22,16 @@ class Worker {
     std::function<void(std::size_t)> on_taken;  // so many bytes of its input
   };
 
-  static Result<std::unique_ptr<Worker>> start(Loop&, const Start&, Events);
+  // `home` is where a cgroup for it may be made; none: nowhere.
+  static Result<std::unique_ptr<Worker>> start(Loop&, const Start&,
+                                               const std::optional<Cgroup>& home, Events);
 
   pid_t pid() const { return pid_; }
   bool running() const { return running_; }
+
+  // What it has said about what it does, also after its death.
+  Status said() const { return page_ ? page_->read() : Status{}; }
+  const WorkerCgroup* cgroup() const { return cgroup_ ? &*cgroup_ : nullptr; }
 
   void signal(int signo) const;
   void feed(ByteView, bool ends);
@@ -50,6 +58,9 @@ class Worker {
   pid_t pid_ = 0;
   bool running_ = true;
   Source sources_[2];
+
+  std::optional<StatusPage> page_;
+  std::optional<WorkerCgroup> cgroup_;
 
   // Closed when all of it is written, or the worker does not want any more.
   Fd input_;

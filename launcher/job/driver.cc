@@ -21,6 +21,18 @@ std::uint32_t milliseconds(Duration d) {
   return static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::milliseconds>(d).count());
 }
 
+// "out of memory: the limit of its cgroup is 20 MiB"
+std::string text_of(const agent::OomVerdict& oom) {
+  constexpr double kMiB = 1 << 20;
+  if (!oom) return {};
+  std::string text = oom.certain() ? "out of memory" : "probably out of memory";
+  if (oom.limit_bytes)
+    text += fmt::format("; the limit of its cgroup is {:.0f} MiB", *oom.limit_bytes / kMiB);
+  if (oom.peak_bytes)
+    text += fmt::format("; it had {:.0f} MiB at the most", *oom.peak_bytes / kMiB);
+  return text;
+}
+
 bool reads(const JobSpec& spec, int rank) {
   switch (spec.stdin_to.who) {
     case StdinTo::Who::rank:
@@ -93,7 +105,9 @@ Outcome Driver::run() {
   tell(rise_);
   // Those who were lost with their host have left words too.
   for (const Slot& slot : plan_.slots) desk_.finish(slot.rank);
-  return supervisor_.outcome();
+  Outcome outcome = supervisor_.outcome();
+  for (auto& [rank, doing] : doings_) outcome.workers[rank].doing = std::move(doing);
+  return outcome;
 }
 
 // A job that rises quickly says nothing.
@@ -217,7 +231,9 @@ void Driver::on_host(const std::string& host, const agent::Exited& exited) {
   desk_.finish(rank);
   feeder_.gone(rank);
   tell(news::WorkerEnded{rank, host, exited.status});
-  hear(heard::Exited{rank, exited.status});
+  if (exited.said.said_anything())
+    doings_.try_emplace(rank, Doing{exited.said.text, exited.said.under_way(), {}, {}, 0});
+  hear(heard::Exited{rank, exited.status, text_of(exited.oom)});
 }
 
 void Driver::on_host(const std::string& host, const agent::Ending& ending) {
@@ -226,6 +242,20 @@ void Driver::on_host(const std::string& host, const agent::Ending& ending) {
 
 void Driver::on_host(const std::string& host, const agent::Taken& taken) {
   if (runs_on(taken.worker, host)) feeder_.taken(static_cast<int>(taken.worker), taken.bytes);
+}
+
+void Driver::on_host(const std::string& host, const agent::Finding& finding) {
+  if (!runs_on(finding.worker, host)) return;
+  const agent::Evidence& seen = finding.seen;
+  std::string state(seen.state_text());
+  if (!seen.waits_in.empty()) state += " in " + seen.waits_in;
+  doings_[static_cast<int>(finding.worker)] = {
+      finding.said.said_anything() ? finding.said.text : "", finding.said.under_way(), state,
+      seen.frames, seen.rss_bytes};
+}
+
+void Driver::on_host(const std::string& host, const agent::Examined&) {
+  hear(heard::Examined{host});
 }
 
 // An agent speaks for the workers of its own host only.
@@ -268,6 +298,10 @@ void Driver::carry_out(const order::Signal& signal) {
 
 void Driver::carry_out(const order::Announce& announce) {
   store_.announce(announce.departure);
+}
+
+void Driver::carry_out(const order::Examine& examine) {
+  sessions_.at(examine.host)->send(agent::Examine{});
 }
 
 void Driver::carry_out(const order::Close& close) {

@@ -41,6 +41,8 @@ class Driver {
   void on_host(const std::string& host, const agent::Exited&);
   void on_host(const std::string& host, const agent::Ending&);
   void on_host(const std::string& host, const agent::Taken&);
+  void on_host(const std::string& host, const agent::Finding&);
+  void on_host(const std::string& host, const agent::Examined&);
   void on_output(const std::string& host, const agent::Output&, std::uint64_t seq);
 
   std::optional<Unfit> place();
@@ -52,6 +54,7 @@ class Driver {
   void carry_out(const order::Start&);
   void carry_out(const order::Signal&);
   void carry_out(const order::Announce&);
+  void carry_out(const order::Examine&);
   void carry_out(const order::Close&);
   void carry_out(const order::Terminate&);
   void carry_out(const order::Finish&);
@@ -76,6 +79,7 @@ class Driver {
 
   std::map<std::string, std::unique_ptr<Session>> sessions_;  // by host
   std::map<std::string, agent::Facts> facts_;                 // the same
+  std::map<int, Doing> doings_;                               // by rank, once the job has failed
   std::vector<Place> places_;                                 // by rank, once all hosts are known
   Feeder feeder_;
 

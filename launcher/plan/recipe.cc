@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 
+#include "base/status_page.h"
 #include "base/text.h"
 
 namespace kolo {
@@ -19,7 +20,7 @@ const std::string kDefaults = "KOLO_DEFAULTS";  // names of what we set because 
 // What means something to the launcher's own shell only.
 bool stays_here(std::string_view name) {
   return name == "OLDPWD" || name == "_" || name.starts_with("BASH_FUNC_") ||
-         name == "_HOROVOD_SECRET_KEY";
+         name == "_HOROVOD_SECRET_KEY" || name == kStatusVariable;
 }
 
 bool may_inherit(const std::string& name, const std::vector<EnvRule>& rules) {
@@ -126,7 +127,7 @@ bool is_ours(std::string_view name) {
                        [&](const Variable& v) { return v.first == name; });
   };
   return name == "KOLO_ADDRESS" || name == "KOLO_GPU" || name == kDefaults ||
-         has(slot_variables({}, {})) || has(job_variables({}, {}));
+         name == kStatusVariable || has(slot_variables({}, {})) || has(job_variables({}, {}));
 }
 
 Recipe make_recipe(const Setting& setting, const Slot& slot, const Plan& plan,

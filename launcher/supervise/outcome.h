@@ -23,11 +23,22 @@ struct Failure {
   bool operator==(const Failure&) const = default;
 };
 
+// What a worker was seen doing when the job failed, or had said when it ended itself.
+struct Doing {
+  std::string operation;  // of the runtime's: "allreduce(sum of 16 f64), call 12"; may be empty
+  bool under_way = false;
+  std::string state;                // "sleeping in futex"; empty: it was not seen
+  std::vector<std::string> frames;  // of its stack, innermost first
+  std::uint64_t rss_bytes = 0;
+  bool operator==(const Doing&) const = default;
+};
+
 // The end of one worker.  None: it was never started, or was lost with its host.
 struct WorkerEnd {
   std::string host;
   std::optional<ExitStatus> status;
   std::optional<int> told_to_stop;  // the last signal that we sent before it ended
+  std::optional<Doing> doing{};
   bool operator==(const WorkerEnd&) const = default;
 };
 

@@ -57,6 +57,7 @@ void Supervisor::hear(const heard::HostEnding& ending) {
 
 void Supervisor::hear(const heard::HostEnded& ended) {
   open_.erase(ended.host);
+  unexamined_.erase(ended.host);
   if (phase_ != JobPhase::closing) lose_workers(ended.host, ended.why, WorkerEvent::host_lost);
   if (phase_ == JobPhase::closing && open_.empty()) move_job(JobEvent::all_closed);
 }
@@ -77,12 +78,19 @@ void Supervisor::hear(const heard::Exited& exited) {
   if (!move_worker(exited.rank, WorkerEvent::exited)) return;
   const ExitStatus& status = exited.status;
   outcome_.workers[exited.rank].status = status;
-  announce(exited.rank, status.text(),
-           status.ok() ? Departure::Manner::left : Departure::Manner::died);
+  const auto cause =
+      exited.detail.empty() ? status.text() : fmt::format("{}: {}", status.text(), exited.detail);
+  announce(exited.rank, cause, status.ok() ? Departure::Manner::left : Departure::Manner::died);
   if (!status.ok())
-    fail({Failure::Kind::worker, plan_.slots[exited.rank].host, exited.rank, status.text(),
+    fail({Failure::Kind::worker, plan_.slots[exited.rank].host, exited.rank, cause,
           status.shell_code()});
   settle_if_all();
+}
+
+void Supervisor::hear(const heard::Examined& examined) {
+  unexamined_.erase(examined.host);
+  if (phase_ == JobPhase::last_words && unexamined_.empty() && now_ >= failed_ + policy_.last_words)
+    move_job(JobEvent::time_up);
 }
 
 // A terminal that closes may say so twice, and in no hurry.
@@ -101,6 +109,10 @@ void Supervisor::hear(const heard::Tick&) {
   if (!wake_ || now_ < *wake_) return;
   wake_.reset();
   if (phase_ == JobPhase::gathering) return give_up_on(*unready_.begin());
+  if (phase_ == JobPhase::last_words && !unexamined_.empty() && now_ < failed_ + policy_.evidence) {
+    wake_ = failed_ + policy_.evidence;
+    return;
+  }
   if (phase_ == JobPhase::closing)
     for (const std::string& host : open_) orders_.push_back(order::Terminate{host});
   move_job(JobEvent::time_up);
@@ -134,7 +146,12 @@ void Supervisor::enter(JobPhase phase) {
         if (move_worker(rank, WorkerEvent::start)) orders_.push_back(order::Start{rank});
       break;
     case JobPhase::last_words:
+      failed_ = now_;
       wake_ = now_ + policy_.last_words;
+      for (const Slot& slot : plan_.slots)
+        if (workers_[slot.rank].living() && open_.contains(slot.host) &&
+            unexamined_.insert(slot.host).second)
+          orders_.push_back(order::Examine{slot.host});
       break;
     case JobPhase::terminating:
       signal_living(SIGTERM);

@@ -40,7 +40,11 @@ struct NotStarted {
 struct Exited {
   int rank;
   ExitStatus status;
+  std::string detail;  // what more is known of why
 };
+struct Examined {
+  std::string host;
+};  // what its workers do has been told
 struct Interrupted {
   int signo;
 };
@@ -51,8 +55,8 @@ struct Tick {};
 }  // namespace heard
 
 using Event = std::variant<heard::HostReady, heard::Unfit, heard::HostEnding, heard::HostEnded,
-                           heard::Started, heard::NotStarted, heard::Exited, heard::Interrupted,
-                           heard::Spoken, heard::Tick>;
+                           heard::Started, heard::NotStarted, heard::Exited, heard::Examined,
+                           heard::Interrupted, heard::Spoken, heard::Tick>;
 
 // What it wants done.
 namespace order {
@@ -68,6 +72,11 @@ struct Announce {
   Departure departure;
   bool operator==(const Announce&) const = default;
 };
+// To see what the workers do, before they are ended.
+struct Examine {
+  std::string host;
+  bool operator==(const Examine&) const = default;
+};
 struct Close {
   std::string host;
   bool operator==(const Close&) const = default;
@@ -81,14 +90,16 @@ struct Finish {
 };
 }  // namespace order
 
-using Order = std::variant<order::Start, order::Signal, order::Announce, order::Close,
-                           order::Terminate, order::Finish>;
+using Order = std::variant<order::Start, order::Signal, order::Announce, order::Examine,
+                           order::Close, order::Terminate, order::Finish>;
 using Orders = std::vector<Order>;
 
 struct Policy {
   Duration start_timeout = std::chrono::seconds(30);
   // For survivors to learn who died and to say so, before they are asked to end.
   Duration last_words = std::chrono::milliseconds(500);
+  // For hosts to say what their workers do, at the most.
+  Duration evidence = std::chrono::seconds(2);
   // TERM first: Python's handlers write checkpoints.  Five seconds is what Horovod gives.
   Duration grace = std::chrono::seconds(5);
   // For a host to report what it was told to kill, and to clean up.
@@ -123,6 +134,7 @@ class Supervisor {
   void hear(const heard::Started&);
   void hear(const heard::NotStarted&);
   void hear(const heard::Exited&);
+  void hear(const heard::Examined&);
   void hear(const heard::Interrupted&);
   void hear(const heard::Spoken&);
   void hear(const heard::Tick&);
@@ -144,6 +156,8 @@ class Supervisor {
   JobPhase phase_ = JobPhase::gathering;
   std::vector<Worker> workers_;
   std::set<std::string> unready_, open_;  // hosts
+  std::set<std::string> unexamined_;      // the same
+  TimePoint failed_;
   std::optional<TimePoint> wake_;
   Outcome outcome_;
 

@@ -11,12 +11,17 @@ Buffers are anything writable, contiguous and of type float32 or float64 that sp
 buffer protocol: array.array, NumPy arrays, memoryviews.
 """
 import ctypes
+import faulthandler
 import os
+import signal
 from pathlib import Path
 
 SUM, AVERAGE, MIN, MAX = range(4)
 INVALID, TIMED_OUT, PEER_LOST, LAUNCHER_LOST, REFUSED, NO_MEMORY, SYSTEM = range(1, 8)
 _TYPES = {"f": 0, "d": 1}
+# A worker that gets this signal writes the stacks of all its Python threads to stderr and goes on: so the launcher
+# shows what the others did when one failed.  python_dump_signal() in launcher/agent/evidence.h is the same.
+DUMP_SIGNAL = signal.SIGRTMIN + 12
 
 
 class Error(RuntimeError):
@@ -53,6 +58,15 @@ def _load():
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
     return library
+
+
+def _offer_stacks():
+    """Not from a thread or where the script has a use for the signal itself, and never a reason not to be imported."""
+    try:
+        if "HOROVOD_RANK" in os.environ and signal.getsignal(DUMP_SIGNAL) == signal.SIG_DFL:
+            faulthandler.register(DUMP_SIGNAL, file=2, all_threads=True)
+    except (AttributeError, OSError, RuntimeError, ValueError):
+        pass
 
 
 class _Options(ctypes.Structure):
@@ -114,3 +128,6 @@ def _elements(buffer):
         raise TypeError("a buffer must be writable and contiguous, of type float32 or float64")
     start = ctypes.byref(ctypes.c_char.from_buffer(view)) if view.nbytes else None
     return start, view.nbytes // view.itemsize, _TYPES[view.format]
+
+
+_offer_stacks()

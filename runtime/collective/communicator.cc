@@ -1,5 +1,7 @@
 #include "runtime/collective/communicator.h"
 
+#include <fmt/format.h>
+
 #include "runtime/collective/ring_schedules.h"
 
 namespace kolo {
@@ -14,6 +16,18 @@ Communicator::Communicator(const Peer& self, int size, std::uint64_t generation,
 }
 
 Outcome<Unit> Communicator::run(const Operation& operation, MutByteView data, Duration timeout) {
+  ++calls_;
+  if (!status_) return run_untold(operation, data, timeout);
+  std::string text = fmt::format("{}, call {}", operation.text(), calls_);
+  status_.begin(text);
+  auto outcome = run_untold(operation, data, timeout);
+  if (!outcome) status_.say(text += ", which failed");
+  status_.finish();
+  return outcome;
+}
+
+Outcome<Unit> Communicator::run_untold(const Operation& operation, MutByteView data,
+                                       Duration timeout) {
   member_.start(operation, data, Clock::now(), timeout);
   for (;;) {
     const auto phase = member_.advance(Clock::now());

@@ -2,6 +2,7 @@
 
 #include <optional>
 
+#include "base/status_page.h"
 #include "base/time.h"
 #include "rendezvous/store_client.h"
 #include "runtime/collective/member.h"
@@ -19,14 +20,20 @@ class Communicator {
   explicit Communicator(Peer self);
   Communicator(const Peer& self, int size, std::uint64_t generation, Links, StoreClient);
 
+  // Whoever holds the page learns what is called, and when it ends.
+  void tell(StatusWriter status) { status_ = std::move(status); }
+
   Outcome<Unit> run(const Operation&, MutByteView data, Duration timeout);
 
  private:
+  Outcome<Unit> run_untold(const Operation&, MutByteView data, Duration timeout);
   void wait();
   void read_news();
 
   Member member_;
   std::optional<StoreClient> store_;  // while it is there
+  StatusWriter status_;
+  std::uint64_t calls_ = 0;
 };
 
 }  // namespace kolo

@@ -5,6 +5,7 @@
 #include <array>
 #include <limits>
 
+#include "base/status_page.h"
 #include "base/text.h"
 #include "rendezvous/messages.h"
 
@@ -110,6 +111,7 @@ Result<JobEnvironment> read_environment(const Lookup& lookup) {
   }
   read.seconds("KOLO_TIMEOUT_SECONDS", environment.operation_timeout);
   read.seconds("HOROVOD_START_TIMEOUT", environment.start_timeout);
+  if (const char* number = lookup(kStatusVariable)) environment.status_fd = number;
   if (read.error()) return *read.error();
   return environment;
 }

@@ -5,7 +5,9 @@
 
 namespace kolo {
 
-Outcome<std::unique_ptr<Communicator>> open_communicator(const JobEnvironment& environment) {
+namespace {
+
+Outcome<std::unique_ptr<Communicator>> connect(const JobEnvironment& environment) {
   const Place& place = environment.place;
   const Peer self{place.rank, place.host};
   if (place.size == 1) return std::make_unique<Communicator>(self);
@@ -20,6 +22,19 @@ Outcome<std::unique_ptr<Communicator>> open_communicator(const JobEnvironment& e
   if (!links) return links.error();
   return std::make_unique<Communicator>(self, place.size, meeting.generation, std::move(*links),
                                         std::move(*store));
+}
+
+}  // namespace
+
+Outcome<std::unique_ptr<Communicator>> open_communicator(const JobEnvironment& environment) {
+  auto status = StatusWriter::open(environment.status_fd.c_str());
+  status.say("meeting the other workers");
+  auto communicator = connect(environment);
+  status.say(communicator ? "has met the other workers, no collective yet"
+                          : "could not meet the other workers");
+  if (!communicator) return communicator.error();
+  (*communicator)->tell(std::move(status));
+  return communicator;
 }
 
 }  // namespace kolo

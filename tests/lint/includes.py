@@ -52,6 +52,7 @@ LIBRARIES = {
     "CLI": ["cli/*"],
     "nlohmann": ["cli/*", "tests/*"],
     "yaml-cpp": ["cli/*"],
+    "elfutils": ["launcher/agent/stack.cc"],  # opened at run time
     "libssh": ["launcher/ssh_pipe/*"],
     "hwloc": ["launcher/machine/topology.cc"],
     "hwy": ["runtime/collective/*"],
@@ -67,7 +68,7 @@ LIBRARIES = {
 }
 SYSTEM_FOLDERS = {"sys", "net", "netinet", "arpa", "linux", "bits"}
 SYSTEM = set("""
-    dirent dlfcn elf errno fcntl fnmatch getopt glob grp ifaddrs limits locale math netdb poll pthread pty pwd sched semaphore
+    cxxabi dirent dlfcn elf errno fcntl fnmatch getopt glob grp ifaddrs limits locale math netdb poll pthread pty pwd sched semaphore
     signal spawn stddef stdint stdio stdlib string strings syslog termios time ucontext unistd
 """.split())
 

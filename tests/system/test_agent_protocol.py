@@ -10,8 +10,8 @@ import kolo_system as k
 import pytest
 
 PAGE = k.TOP / "launcher/agent/PROTOCOL.md"
-HELLO, START, SIGNAL, LEASE, ACK, CLOSE, INPUT, HOLD, RESUME, SURVEY = range(1, 11)
-READY, STARTED, FAILED, OUTPUT, EXITED, ENDING, FACTS, TAKEN = range(65, 73)
+HELLO, START, SIGNAL, LEASE, ACK, CLOSE, INPUT, HOLD, RESUME, SURVEY, EXAMINE = range(1, 12)
+READY, STARTED, FAILED, OUTPUT, EXITED, ENDING, FACTS, TAKEN, FINDING, EXAMINED = range(65, 75)
 OUTPUT_WINDOW = 1 << 20
 
 
@@ -31,7 +31,7 @@ def start(worker, *argv, has_input=False):
 
 def status_of(body):
     """(worker, code, signal)"""
-    return struct.unpack("<Iii", body)
+    return struct.unpack("<Iii", body[:12])
 
 
 class Agent:
@@ -111,6 +111,8 @@ def without_chance(frame):
         return frame[:-4]
     if frame[4] == FACTS:
         return frame[:14]
+    if frame[4] == EXITED:  # whether memory was why may be known in several ways
+        return frame[4:26]
     return frame[:19] + frame[27:] if frame[4] == OUTPUT else frame
 
 
@@ -129,7 +131,7 @@ def test_an_agent_says_what_the_page_says(agent):
 def test_the_page_has_every_kind_of_the_header():
     header = (PAGE.parent / "protocol.h").read_text()
     declared = set(re.findall(r"struct (\w+) \{\s+static constexpr std::uint16_t kKind = (\d+);", header))
-    assert len(declared) == 18 and declared == set(re.findall(r"^\| (\w+) \| (\d+) \|", PAGE.read_text(), re.M))
+    assert len(declared) == 21 and declared == set(re.findall(r"^\| (\w+) \| (\d+) \|", PAGE.read_text(), re.M))
 
 
 def test_output_comes_before_the_exit_and_waits_for_acknowledgement(agent):
@@ -182,6 +184,18 @@ def test_input_for_one_who_does_not_read_is_taken_all_the_same(agent):
         if kind == TAKEN:
             worker, size = struct.unpack("<II", body)
             taken[worker] += size
+
+
+def test_what_workers_do_is_seen(agent):
+    a = agent().says_hello()
+    a.send(START, start(0, "sleep", "60"))
+    a.send(START, start(1, "true"))
+    assert a.next_of(EXITED)
+    a.send(EXAMINE)
+    kind, _, body = a.next()
+    assert kind == FINDING and struct.unpack("<I", body[:4]) == (0,) and b"sleep" in body
+    assert a.next()[0] == EXAMINED
+    a.send(CLOSE)
 
 
 def test_held_workers_stand_still_and_the_lease_rests(agent):

@@ -53,6 +53,20 @@ TEST_CASE("64 ranks read as three lines") {
         "  ranks 20, 21, 22 and 23: exited with code 1\n");
 }
 
+TEST_CASE("what each was at is said, and groups those who were at the same") {
+  Outcome outcome{.failure = failure_of(1), .workers = std::vector<WorkerEnd>(4, kTerminated)};
+  outcome.workers[1] = exits(3);
+  outcome.workers[1].doing = Doing{"allreduce(sum of 4 f32), call 7", true, "", {}, 0};
+  outcome.workers[0].doing = Doing{"allreduce(sum of 4 f32), call 7", true, "running", {"f"}, 1};
+  outcome.workers[2].doing = outcome.workers[0].doing;
+  outcome.workers[3].doing = Doing{"", false, "sleeping in futex", {}, 0};
+  CHECK(message_for(outcome) ==
+        "horovodrun: rank 1 on host a exited with code 3, 1.2 s after the start\n"
+        "  it was in allreduce(sum of 4 f32), call 7\n"
+        "  ranks 0 and 2: in allreduce(sum of 4 f32), call 7; ended by SIGTERM\n"
+        "  rank 3: sleeping in futex; ended by SIGTERM\n");
+}
+
 TEST_CASE("each manner of ending has its words") {
   const auto [end, words] = GENERATE(table<WorkerEnd, std::string>({
       {kGood, "exited with code 0"},

@@ -16,7 +16,7 @@ T any() {
 using Strings = std::vector<std::string>;
 
 Down some_down() {
-  switch (*rc::gen::inRange(0, 10)) {
+  switch (*rc::gen::inRange(0, 11)) {
     case 0:
       return Hello{any<std::string>(), any<std::uint32_t>(), any<std::uint32_t>()};
     case 1:
@@ -41,13 +41,15 @@ Down some_down() {
       return Resume{};
     case 8:
       return Survey{any<bool>(), any<bool>()};
+    case 9:
+      return Examine{};
     default:
       return Close{};
   }
 }
 
 Up some_up() {
-  switch (*rc::gen::inRange(0, 8)) {
+  switch (*rc::gen::inRange(0, 10)) {
     case 0:
       return Ready{any<std::string>(), any<std::int32_t>()};
     case 1:
@@ -60,9 +62,16 @@ Up some_up() {
       return Output{any<std::uint32_t>(), *rc::gen::element(Stream::out, Stream::err),
                     any<std::int64_t>(), any<Bytes>()};
     case 4:
-      return Exited{any<std::uint32_t>(), {any<std::int32_t>(), any<std::int32_t>()}};
+      return Exited{any<std::uint32_t>(),
+                    {any<std::int32_t>(), any<std::int32_t>()},
+                    {any<std::string>(), 2, 1, 3},
+                    {OomVerdict::By::kernel_log, 7, {}, 9, any<std::string>()}};
     case 5:
       return Facts{any<std::uint32_t>(), any<std::uint16_t>(), {}, {}, any<Strings>()};
+    case 7:
+      return Finding{any<std::uint32_t>(), {any<std::string>(), 2, 1, 3}, {}};
+    case 8:
+      return Examined{};
     case 6:
       return Taken{any<std::uint32_t>(), any<std::uint32_t>()};
     default:
@@ -168,8 +177,8 @@ TEST_CASE("the bytes are those of PROTOCOL.md") {
   CHECK(hex(encode_frame(Down(Hello{"0.1.0", 5000, 5000}), 1)) ==
         "1b 00 00 00 01 00 01 00 00 00 00 00 00 00 05 00 00 00 30 2e 31 2e 30 88 13 00 00 88 13 00 "
         "00");
-  CHECK(hex(encode_frame(Up(Exited{0, ExitStatus::killed(9)}), 4)) ==
-        "16 00 00 00 45 00 04 00 00 00 00 00 00 00 00 00 00 00 00 00 00 00 09 00 00 00");
+  CHECK(hex(encode_frame(Up(Started{0, 28484}), 3)) ==
+        "12 00 00 00 42 00 03 00 00 00 00 00 00 00 00 00 00 00 44 6f 00 00");
 }
 
 TEST_CASE("a local agent is this program itself") {

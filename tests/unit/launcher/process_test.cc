@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sched.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -191,6 +193,49 @@ TEST_CASE("a program has three descriptors and no other") {
   REQUIRE(high);
   CHECK(output_of(
             shell("for i in $(seq 3 255); do [ -e /proc/$$/fd/$i ] && echo $i; done; true")) == "");
+}
+
+TEST_CASE("a program has one more descriptor, if asked to, whatever numbers are in use here") {
+  const Fd text(::memfd_create("text", MFD_CLOEXEC));
+  REQUIRE(::write(text.get(), "text", 4) == 4);
+  SpawnRequest request = shell(fmt::format("cat /proc/$$/fd/{}", kExtraFd));
+
+  SECTION("any number") {
+    request.extra = text.get();
+    CHECK(output_of(request) == "text");
+  }
+  SECTION("the very same number") {
+    const Fd same(::fcntl(text.get(), F_DUPFD_CLOEXEC, kExtraFd));
+    REQUIRE(same.get() == kExtraFd);
+    request.extra = same.get();
+    CHECK(output_of(request) == "text");
+  }
+  SECTION("a number that something else has") {
+    std::vector<Fd> others;  // one of those that spawn opens will be in the way
+    while (others.empty() || others.back().get() < kExtraFd - 3)
+      others.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    request.extra = text.get();
+    for (int more = 0; more < 6; ++more) {
+      CHECK(output_of(request) == "text");
+      SpawnRequest wrong = request;
+      wrong.cwd = "/no/such/folder";
+      CHECK_FALSE(spawn(wrong));  // the reason still gets through
+      others.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    }
+  }
+}
+
+TEST_CASE("a program runs also where there is no room for one more descriptor") {
+  const Fd nothing(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  rlimit before{};
+  REQUIRE(::getrlimit(RLIMIT_NOFILE, &before) == 0);
+  const rlimit few{kExtraFd - 1, before.rlim_max};
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &few) == 0);
+  SpawnRequest request = shell("echo here");
+  request.extra = nothing.get();
+  const std::string text = output_of(request);
+  REQUIRE(::setrlimit(RLIMIT_NOFILE, &before) == 0);
+  CHECK(text == "here\n");
 }
 
 TEST_CASE("stdin, stdout and stderr are the ones that were given") {

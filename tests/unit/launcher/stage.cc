@@ -18,6 +18,7 @@ struct InWords {
   std::string operator()(const order::Announce& o) const {
     return fmt::format("tell: {}", o.departure.text());
   }
+  std::string operator()(const order::Examine& o) const { return "examine " + o.host; }
   std::string operator()(const order::Close& o) const { return "close " + o.host; }
   std::string operator()(const order::Terminate& o) const { return "terminate " + o.host; }
   std::string operator()(const order::Finish&) const { return "finish"; }
@@ -30,8 +31,13 @@ Stage::Stage(std::string_view hosts, int np, Policy policy)
       supervisor_(plan_, policy, began_) {}
 
 void Stage::hear(const Event& event) {
-  for (const Order& order : supervisor_.on(event, now_))
-    ordered_.push_back(std::visit(InWords{}, order));
+  for (const Order& order : supervisor_.on(event, now_)) {
+    const auto* examine = std::get_if<order::Examine>(&order);
+    if (examine && hosts_see_at_once)
+      hear(heard::Examined{examine->host});
+    else
+      ordered_.push_back(std::visit(InWords{}, order));
+  }
 }
 
 // A clock that is looked at a little too early now and then, as real ones are.

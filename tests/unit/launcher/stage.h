@@ -14,7 +14,8 @@ using Script = std::vector<std::string>;
 // A supervisor whose hosts and workers do what a test says, and whose time passes by hand.  What it
 // orders is written down in words:
 //
-//   start 2 | SIGTERM 2 | tell: rank 2 on host b exited with code 7 | close b | terminate b |
+//   start 2 | SIGTERM 2 | tell: rank 2 on host b exited with code 7 | examine b | close b |
+//   terminate b |
 //   finish
 class Stage {
  public:
@@ -29,6 +30,7 @@ class Stage {
     void vanishes(std::string why = "its agent was killed by SIGKILL") {
       stage_.hear(heard::HostEnded{name_, std::move(why)});
     }
+    void has_seen_its_workers() { stage_.hear(heard::Examined{name_}); }
     void closes() { vanishes("it closed the connection"); }
 
    private:
@@ -49,6 +51,10 @@ class Stage {
   };
   Host host(std::string name) { return Host(*this, std::move(name)); }
   Worker worker(int rank) { return Worker(*this, rank); }
+
+  // Whether hosts answer at once when they are asked what their workers do; then nobody needs to
+  // look at that.
+  bool hosts_see_at_once = true;
 
   void is_interrupted(int signo) { hear(heard::Interrupted{signo}); }
   void time_passes(Duration);

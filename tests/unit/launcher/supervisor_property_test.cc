@@ -174,6 +174,10 @@ class World {
   void carry_out(const order::Announce& o) {
     RC_ASSERT(announced_.insert(o.departure.rank).second);
   }
+  void carry_out(const order::Examine& o) {
+    RC_ASSERT(!gone_.contains(o.host));
+    if (fates_.hosts[o.host].heeds_close) later(kMoment, heard::Examined{o.host});
+  }
   void carry_out(const order::Close& o) {
     RC_ASSERT(!gone_.contains(o.host));
     if (fates_.hosts[o.host].heeds_close) later(kMoment, heard::HostEnded{o.host, "closed"});

@@ -3,9 +3,12 @@
 #include <unistd.h>
 
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include "base/status_page.h"
 
 namespace {
 
@@ -53,6 +56,26 @@ TEST_CASE("a process that nobody launched is rank 0 of 1, and every collective w
   CHECK(kolo_barrier(context.get(), nullptr) == KOLO_OK);
   CHECK(values == std::vector<float>{1, 2, 3});
   CHECK(kolo_allreduce(context.get(), nullptr, 0, KOLO_FLOAT64, KOLO_SUM, nullptr) == KOLO_OK);
+}
+
+TEST_CASE("a worker tells its agent what it calls, and when that ends") {
+  const auto page = kolo::StatusPage::create();
+  REQUIRE(page);
+  ::setenv(kolo::kStatusVariable, std::to_string(page->fd()).c_str(), 1);
+  const Context context = alone();
+  ::unsetenv(kolo::kStatusVariable);
+  CHECK(page->read().said_anything());
+  CHECK(page->read().begun == 0);
+
+  std::vector<double> values(16);
+  CHECK(kolo_allreduce(context.get(), values.data(), 16, KOLO_FLOAT64, KOLO_SUM, nullptr) ==
+        KOLO_OK);
+  CHECK(page->read().text == "allreduce(sum of 16 f64), call 1");
+  CHECK(kolo_barrier(context.get(), nullptr) == KOLO_OK);
+  const auto status = page->read();
+  CHECK(status.text == "barrier(), call 2");
+  CHECK(status.begun == 2);
+  CHECK(status.finished == 2);
 }
 
 TEST_CASE("arguments that cannot be are errors and not crashes") {

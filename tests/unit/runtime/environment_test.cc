@@ -95,6 +95,12 @@ TEST_CASE("times can be set, and zero means the default") {
   CHECK(read({{"KOLO_TIMEOUT_SECONDS", "7"}})->operation_timeout == 7s);
 }
 
+TEST_CASE("the number of a descriptor for the status is passed on as it is") {
+  CHECK(read({})->status_fd == "");
+  CHECK(read(with("KOLO_STATUS_FD", "96"))->status_fd == "96");
+  CHECK(read(with("KOLO_STATUS_FD", "nonsense"))->status_fd == "nonsense");
+}
+
 TEST_CASE("the key is never part of an error") {
   const auto environment = read(with("KOLO_JOB_KEY", "secret"));
   CHECK(environment.error().text().find("secret") == std::string::npos);

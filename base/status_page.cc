@@ -1,0 +1,213 @@
+#include "base/status_page.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "base/text.h"
+
+namespace kolo {
+
+namespace status_page {
+
+constexpr std::size_t kWords = kStatusTextBytes / sizeof(std::uint64_t);
+static_assert(kWords * sizeof(std::uint64_t) == kStatusTextBytes);
+
+// Said once, whole.  Words and not bytes, each atomic: the reader may look at any time.
+struct Said {
+  std::atomic<std::uint64_t> begun, finished, changed_ns, size;
+  std::array<std::atomic<std::uint64_t>, kWords> text;
+};
+
+// Two places, used in turn.  `turn` counts what was said, and said[turn % 2] is the last of it; the
+// other one is being written.  So there is a whole one even if the writer was killed in the middle,
+// where a lock of one sequence number would stay taken.
+struct Page {
+  std::atomic<std::uint64_t> magic;
+  std::atomic<std::uint64_t> turn;
+  std::array<Said, 2> said;
+};
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "it is shared by processes");
+
+constexpr std::uint64_t kMagic = 0x3153'5554'4154'534b;  // "KSTATUS1"
+constexpr std::size_t kPageBytes = 4096;
+static_assert(sizeof(Page) <= kPageBytes);
+
+// The file can no longer shrink, which would be SIGBUS for whoever reads it.
+constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+Mapping::~Mapping() {
+  if (page_) ::munmap(page_, kPageBytes);
+}
+
+namespace {
+
+Mapping map(int fd) {
+  void* at = ::mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  return Mapping(at == MAP_FAILED ? nullptr : static_cast<Page*>(at));
+}
+
+bool is_page(int fd) {
+  struct stat info;
+  return ::fstat(fd, &info) == 0 && info.st_size == kPageBytes &&
+         ::fcntl(fd, F_GET_SEALS) == kSeals;
+}
+
+constexpr auto kRelaxed = std::memory_order_relaxed;
+
+Status copy(const Said& said) {
+  Status status;
+  status.begun = said.begun.load(kRelaxed);
+  status.finished = said.finished.load(kRelaxed);
+  status.changed_ns = static_cast<std::int64_t>(said.changed_ns.load(kRelaxed));
+  std::array<std::uint64_t, kWords> words;
+  for (std::size_t i = 0; i < kWords; ++i) words[i] = said.text[i].load(kRelaxed);
+  const auto size = std::min<std::uint64_t>(said.size.load(kRelaxed), kStatusTextBytes);
+  status.text.assign(reinterpret_cast<const char*>(words.data()), size);
+  return status;
+}
+
+void make_printable(std::string& text) {
+  for (char& c : text)
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+}
+
+std::int64_t now_ns() {
+  return std::chrono::nanoseconds(Clock::now().time_since_epoch()).count();
+}
+
+// A text that is too long is not cut in the middle of a character.
+std::string_view fitting(std::string_view text) {
+  if (text.size() <= kStatusTextBytes) return text;
+  std::size_t size = kStatusTextBytes;
+  while (size > 0 && (static_cast<unsigned char>(text[size]) & 0xc0) == 0x80) --size;
+  return text.substr(0, size);
+}
+
+void put_text(Said& to, std::string_view text) {
+  text = fitting(text);
+  std::array<std::uint64_t, kWords> words;
+  std::memcpy(words.data(), text.data(), text.size());
+  const auto used = (text.size() + sizeof(std::uint64_t) - 1) / sizeof(std::uint64_t);
+  for (std::size_t i = 0; i < used; ++i) to.text[i].store(words[i], kRelaxed);
+  to.size.store(text.size(), kRelaxed);
+}
+
+void put_counts(Said& to, std::uint64_t begun, std::uint64_t finished) {
+  to.begun.store(begun, kRelaxed);
+  to.finished.store(finished, kRelaxed);
+}
+
+// `fill` writes the place that nobody reads now.
+template <class Fill>
+void publish(Page& page, Fill fill) {
+  const auto turn = page.turn.load(kRelaxed);
+  // The turn that took readers away from this place is seen before anything that is written to it.
+  std::atomic_thread_fence(std::memory_order_release);
+  Said& next = page.said[(turn + 1) % 2];
+  fill(next, page.said[turn % 2]);
+  next.changed_ns.store(static_cast<std::uint64_t>(now_ns()), kRelaxed);
+  page.turn.store(turn + 1, std::memory_order_release);
+}
+
+}  // namespace
+}  // namespace status_page
+
+using namespace status_page;
+
+Result<StatusPage> StatusPage::create() {
+  Fd fd(::memfd_create("kolo-status", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd) return Error::from_errno("making a status page");
+  if (::ftruncate(fd.get(), kPageBytes) != 0 || ::fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0)
+    return Error::from_errno("making a status page");
+  Mapping page = map(fd.get());
+  if (!page) return Error::from_errno("mapping a status page");
+  (*page).magic.store(kMagic, std::memory_order_release);
+  return StatusPage(std::move(fd), std::move(page));
+}
+
+Status StatusPage::read() const {
+  // A writer that is as quick as it can be still leaves the place alone for the time that another
+  // operation takes; a second look is rare, and more of them mean that the page is not written by
+  // the rules.
+  constexpr int kLooks = 100;
+  const Page& page = *page_;
+  Status status;
+  for (int look = 0; look < kLooks; ++look) {
+    const auto turn = page.turn.load(std::memory_order_acquire);
+    status = copy(page.said[turn % 2]);
+    // Pairs with the fence in publish(): if one word of what was copied is newer than `turn` says,
+    // then the turn that let it be written is seen here.
+    std::atomic_thread_fence(std::memory_order_acquire);
+    if (page.turn.load(kRelaxed) == turn) break;
+  }
+  make_printable(status.text);
+  return status;
+}
+
+StatusWriter StatusWriter::open(const char* number) {
+  const auto fd = parse_int(number ? number : "");
+  if (!fd || *fd < 0 || *fd > 1 << 20) return {};
+  const int descriptor = static_cast<int>(*fd);
+  if (!is_page(descriptor)) return {};
+  Mapping page = map(descriptor);
+  if (!page || (*page).magic.load(std::memory_order_acquire) != kMagic) return {};
+  // It stays open, for a second context of this process, but is none of its children's business.
+  ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+
+  StatusWriter writer;
+  writer.page_ = std::move(page);
+  writer.mark_ = ForkMark::make();
+  return writer;
+}
+
+void StatusWriter::say(std::string_view text) {
+  if (mark_.here())
+    publish(*page_, [&](Said& next, const Said& last) {
+      put_text(next, text);
+      put_counts(next, last.begun.load(kRelaxed), last.finished.load(kRelaxed));
+    });
+}
+
+void StatusWriter::begin(std::string_view operation) {
+  if (mark_.here())
+    publish(*page_, [&](Said& next, const Said& last) {
+      put_text(next, operation);
+      put_counts(next, last.begun.load(kRelaxed) + 1, last.finished.load(kRelaxed));
+    });
+}
+
+void StatusWriter::finish() {
+  if (mark_.here())
+    publish(*page_, [&](Said& next, const Said& last) {
+      next.size.store(last.size.load(kRelaxed), kRelaxed);
+      for (std::size_t i = 0; i < kWords; ++i)
+        next.text[i].store(last.text[i].load(kRelaxed), kRelaxed);
+      put_counts(next, last.begun.load(kRelaxed), last.begun.load(kRelaxed));
+    });
+}
+
+StatusWriter::ForkMark StatusWriter::ForkMark::make() {
+  void* at =
+      ::mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ForkMark mark;
+  if (at == MAP_FAILED) return mark;
+  if (::madvise(at, kPageBytes, MADV_WIPEONFORK) != 0) {
+    ::munmap(at, kPageBytes);  // before Linux 4.14; then nobody is told anything
+    return mark;
+  }
+  mark.byte_ = static_cast<unsigned char*>(at);
+  *mark.byte_ = 1;
+  return mark;
+}
+
+StatusWriter::ForkMark::~ForkMark() {
+  if (byte_) ::munmap(byte_, kPageBytes);
+}
+
+}  // namespace kolo

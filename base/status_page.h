@@ -1,0 +1,114 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/codec.h"
+#include "base/fd.h"
+#include "base/result.h"
+#include "base/time.h"
+
+namespace kolo {
+
+// What a worker said last about what it does.
+struct Status {
+  std::string text;             // of the operation under way, else of the last one
+  std::uint64_t begun = 0;      // operations
+  std::uint64_t finished = 0;   // of those
+  std::int64_t changed_ns = 0;  // when it was said, on the monotonic clock of its machine
+
+  bool said_anything() const { return changed_ns != 0; }
+  bool under_way() const { return begun > finished; }
+  TimePoint changed() const { return TimePoint(std::chrono::nanoseconds(changed_ns)); }
+
+  KOLO_FIELDS(text, begun, finished, changed_ns)
+  bool operator==(const Status&) const = default;
+};
+
+inline constexpr std::size_t kStatusTextBytes = 200;
+// By this a worker learns the number of the descriptor.
+inline constexpr const char* kStatusVariable = "KOLO_STATUS_FD";
+
+namespace status_page {
+struct Page;
+
+// Owns a shared mapping of it.
+class Mapping {
+ public:
+  explicit Mapping(Page* page = nullptr) : page_(page) {}
+  Mapping(Mapping&& other) noexcept : page_(std::exchange(other.page_, nullptr)) {}
+  Mapping& operator=(Mapping&& other) noexcept {
+    std::swap(page_, other.page_);
+    return *this;
+  }
+  ~Mapping();
+  Page& operator*() const { return *page_; }
+  explicit operator bool() const { return page_; }
+
+ private:
+  Page* page_;
+};
+}  // namespace status_page
+
+// A page of memory that a worker writes and its agent reads, also when the worker hangs and after
+// its death.  This is the agent's side.  What it reads is always one whole thing that was said,
+// wherever in the middle of a word the worker died; what a worker that is not ours may scribble
+// there is bounded and printable.
+class StatusPage {
+ public:
+  static Result<StatusPage> create();
+
+  int fd() const { return fd_.get(); }  // to be handed to the worker
+  Status read() const;
+
+ private:
+  StatusPage(Fd fd, status_page::Mapping page) : fd_(std::move(fd)), page_(std::move(page)) {}
+
+  Fd fd_;
+  status_page::Mapping page_;
+};
+
+// The worker's side.  Costs some tens of nanoseconds and no system call.  Belongs to one thread at
+// a time; two writers of one process that speak in the same moment may garble what is read, and no
+// more.  In a child that the worker forks it does nothing: the page is about the worker.
+class StatusWriter {
+ public:
+  StatusWriter() = default;  // tells nobody
+
+  // From what kStatusVariable says.  Tells nobody if there is no such page behind that number: a
+  // script in between may have closed it, or have it used for something else.
+  static StatusWriter open(const char* number);
+
+  explicit operator bool() const { return static_cast<bool>(page_); }
+
+  void say(std::string_view text);
+  void begin(std::string_view operation);
+  void finish();
+
+ private:
+  // One byte that the kernel sets to zero in a forked child: asking for the own pid would be a
+  // system call for each operation.
+  class ForkMark {
+   public:
+    ForkMark() = default;
+    static ForkMark make();
+    ForkMark(ForkMark&& other) noexcept : byte_(std::exchange(other.byte_, nullptr)) {}
+    ForkMark& operator=(ForkMark&& other) noexcept {
+      std::swap(byte_, other.byte_);
+      return *this;
+    }
+    ~ForkMark();
+    bool here() const { return byte_ && *byte_ != 0; }
+
+   private:
+    unsigned char* byte_ = nullptr;
+  };
+
+  status_page::Mapping page_;
+  ForkMark mark_;
+};
+
+}  // namespace kolo

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+#include "launcher/supervise/outcome.h"
+
+namespace kolo {
+
+// What failure.json holds: who failed first and how, and what is known of every worker.
+std::string failure_json(const Outcome&);
+
+}  // namespace kolo
