@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "launcher/supervise/outcome.h"
+#include "launcher/job/job.h"
 
 namespace kolo {
 

@@ -51,10 +51,15 @@ Result<Outcome> run_job(const JobSpec& spec, const Tell& tell) {
   Policy policy;
   policy.grace = spec.grace;
   policy.start_timeout = spec.start_timeout;
-  Driver driver(loop, std::move(signals), **store, **desk, spec, setting, *plan, policy, tell);
-  if (auto opened = driver.open_sessions(); !opened) return opened.error();
-  // From here processes run, and run() returns when none does any more.
-  Outcome outcome = driver.run();
+  Outcome outcome;
+  {
+    // With the driver go our signals: when no process is left to be ended, one may end us, who may
+    // be waiting for a reader of the last output.
+    Driver driver(loop, std::move(signals), **store, **desk, spec, setting, *plan, policy, tell);
+    if (auto opened = driver.open_sessions(); !opened) return opened.error();
+    // From here processes run, and run() returns when none does any more.
+    outcome = driver.run();
+  }
   (*desk)->settle();
   outcome.not_shown = (*desk)->not_shown();
   return outcome;
