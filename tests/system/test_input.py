@@ -179,7 +179,7 @@ def test_a_job_that_rises_slowly_says_how_far_it_is_and_takes_it_back(terminal):
 
 
 def test_a_terminal_that_stands_still_blocks_no_worker_for_long_and_files_have_all(terminal, tmp_path):
-    count = 200_000
+    count = 1_000_000  # more than all buffers hold
     worker = f"seq {count}; touch {tmp_path}/through; sleep 0.1; echo la''st"
     # Nobody reads, so the terminal takes no more than its buffer holds, as after Ctrl-S.
     terminal.types(f"{HOROVODRUN} -np 1 --output-filename {tmp_path}/logs sh -c '{worker}'\n")
