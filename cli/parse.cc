@@ -104,8 +104,11 @@ Result<Request> parse_command_line(const std::vector<std::string>& words,
   }
   if (!allocation)
     return refuse(allocation.error().text() + "\n  Name the hosts with -H or -hostfile.");
+  const auto lsf_job = around.variable("LSB_JOBID");
+  if (lsf_job && !check_build && !names_hosts(*values) && !*allocation)
+    run.notes.push_back(fmt::format("LSF job {} names no hosts, so this one is used", *lsf_job));
   // Under LSF Horovod has never asked for it.
-  const bool np_known = values->has("--num-proc") || *allocation || around.variable("LSB_JOBID");
+  const bool np_known = values->has("--num-proc") || *allocation || lsf_job;
   if (!check_build && !np_known)
     return refuse("the following arguments are required: -np/--num-proc");
   if (!arguments->unknown.empty())

@@ -8,6 +8,7 @@
 
 #include "base/process.h"
 #include "launcher/agent/agent.h"
+#include "launcher/agent/cgroup.h"
 #include "launcher/agent/sweep.h"
 
 namespace kolo {
@@ -54,6 +55,8 @@ int run_guard() {
   ::prctl(PR_SET_NAME, "kolo-guard");
   const int code = watch_over(agent, signals);
   sweep();
+  // An agent that was killed has not removed the cgroups of its workers.
+  if (const auto home = agent::own_cgroup()) agent::remove_leftovers(*home);
   return code;
 }
 

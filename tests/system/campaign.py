@@ -3,8 +3,8 @@
 
 Runs as the first process of its own namespaces (processes, network, mounts, IPC), so that whatever is there
 afterwards was left by the job:  unshare … campaign.py KIND RUNS SEED
-KIND: launcher, session, guard, agent, worker, or several joined by '+'; or control, which leaves something of every
-sort behind to show that it would be seen.
+KIND: launcher, session, guard, agent, worker, or several joined by '+'; or nobody, where jobs of eight programs that do
+nothing come and go by themselves; or control, which leaves something of every sort behind to show that it would be seen.
 """
 import contextlib
 import json
@@ -26,6 +26,7 @@ LATEST_BLOW = 0.25  # seconds after the start; a job is up after some 20 ms
 PATIENCE = 10.0
 
 
+OLD_CGROUPS = set(pathlib.Path("/sys/fs/cgroup").glob("**/kolo-*"))
 WATCHED = ("/tmp", "/dev/shm", "/run")  # where programs leave files
 
 
@@ -74,8 +75,10 @@ def leftovers():
         time_wait = "06"
         sockets += [table + " " + row for row in rows if table == "unix" or row.split()[3] != time_wait]
     segments = pathlib.Path("/proc/sysvipc/shm").read_text().splitlines()[1:]
+    # Numbered by processes of this namespace; those of other jobs on the machine were there before.
+    cgroups = [f"cgroup {path}" for path in pathlib.Path("/sys/fs/cgroup").glob("**/kolo-*") if path not in OLD_CGROUPS]
     others = [f"{pid} {stat}" for pid, stat in k.processes().items() if pid != os.getpid()]
-    return others + files + sockets + segments
+    return others + files + sockets + segments + cgroups
 
 
 def victims(launcher, kinds):
@@ -100,6 +103,11 @@ def one_run(kinds):
             "left": [] if clean else leftovers()}
 
 
+def quiet_run():
+    done = subprocess.run([k.HOROVODRUN, "-np", "8", "true"], stdin=subprocess.DEVNULL, capture_output=True)
+    return {"code": done.returncode, "words": done.stderr.decode(), "left": []}
+
+
 def leave_something():
     pathlib.Path("/tmp/a-file").touch()
     pathlib.Path("/dev/shm/a-segment").touch()
@@ -118,6 +126,11 @@ def main():
     random.seed(seed)
     prepare()
     before = leftovers()
+    if kinds == ["nobody"]:
+        ended = [quiet_run() for _ in range(runs)]
+        clean = k.eventually(lambda: not leftovers(), timeout=PATIENCE)
+        ended[-1]["left"] = [] if clean else leftovers()
+        return print(json.dumps({"before": before, "runs": ended}))
     print(json.dumps({"before": before, "runs": [one_run(kinds) for _ in range(runs)]}))
 
 

@@ -37,6 +37,12 @@ def test_after_kill_9_nothing_is_left(kind):
         assert run["code"] in CODES[kind], (number, seed, run)
 
 
+def test_after_500_jobs_nothing_is_left():
+    report = campaign("nobody", 500, 0)
+    assert [run for run in report["runs"] if run["code"] != 0] == []
+    assert report["runs"][-1]["left"] == []
+
+
 def test_what_is_left_would_be_seen():
     seen = "\n".join(campaign("control"))
     for sort in ("actor", "/tmp/a-file", "/dev/shm/a-segment", "tcp "):

@@ -162,6 +162,9 @@ TEST_CASE("under LSF the number of workers need not be said") {
   const Around lsf{.variables = {{"LSB_JOBID", "7"}, {"LSB_MCPU_HOSTS", "a 2 b 2"}}};
   CHECK(job("train", lsf).spec.np == 4);
   CHECK(job("-H a:3 train", lsf).spec.np == 3);
+  const RunJob alone = job("train", Around{.variables = {{"LSB_JOBID", "7"}}});
+  CHECK(alone.spec.hosts == std::vector<HostSpec>{{"localhost", 1}});
+  CHECK(alone.notes == Words{"LSF job 7 names no hosts, so this one is used"});
 }
 
 TEST_CASE("help, version and what is built come before what else is there or missing") {
