@@ -2,7 +2,16 @@ import pathlib
 import sys
 import uuid
 
+import signal
+
 import pytest
+
+# Whoever runs the tests in the background may have had signals ignored, and a launcher leaves such signals alone.
+for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, signal.SIGTSTP, signal.SIGUSR1,
+               signal.SIGUSR2, signal.SIGWINCH):
+    if signal.getsignal(number) == signal.SIG_IGN:
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import kolo_system as k  # noqa: E402
