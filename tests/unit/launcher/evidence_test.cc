@@ -216,7 +216,7 @@ TEST_CASE("a worker that computes is seen where it does") {
   CHECK(evidence.waits_in == "");
   if (stacks_can_be_read()) {
     REQUIRE_FALSE(evidence.frames.empty());
-    CHECK(evidence.frames[0] == "kolo_test_spins (unit_launcher)");
+    CHECK(has_frame(evidence, "kolo_test_spins (unit_launcher)"));  // a sanitizer may be inside
   }
   CHECK(is_free(child.pid()));
 }
