@@ -6,7 +6,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
+
+#include "base/text.h"
 
 namespace kolo {
 
@@ -30,17 +33,32 @@ bool is_group(std::string_view name) {
   });
 }
 
+// Where a second document begins.  YAML::LoadAll would tell, but does not come to an end with some
+// that are malformed.
+std::optional<std::size_t> second_document(std::string_view text) {
+  bool begun = false;
+  std::size_t at = 0;
+  for (const auto line : split(text, '\n')) {
+    const bool marker =
+        line.starts_with("---") && (line.size() == 3 || line[3] == ' ' || line[3] == '\r');
+    if (marker && begun) return at;
+    const bool nothing = line.empty() || line[0] == '#' || line[0] == '%' || line[0] == '\r';
+    begun = begun || !nothing;
+    at += line.size() + 1;
+  }
+  return std::nullopt;
+}
+
 class Reader {
  public:
   Reader(const Text& text, std::span<const Given> said) : text_(text), said_(said) {}
 
   Result<ConfigFile> read() {
-    const auto documents = YAML::LoadAll(std::string(text_.content));
-    if (documents.size() > 1)
-      return complaint(text_, spot_of(documents[1].Mark(), 1), "a second document begins here",
+    if (const auto second = second_document(text_.content))
+      return complaint(text_, {*second, 3}, "a second document begins here",
                        "A configuration file is one.");
-    if (documents.empty() || documents[0].IsNull()) return std::move(out_);
-    const YAML::Node top = documents[0];
+    const YAML::Node top = YAML::Load(std::string(text_.content));
+    if (top.IsNull()) return std::move(out_);
     if (!top.IsMap()) return complaint(text_, spot_of(top.Mark(), 1), "expected keys and values");
     for (const auto& entry : top)
       if (auto read = read_entry("", entry.first, entry.second); !read) return read.error();

@@ -60,11 +60,6 @@ Parsed<Unit> read_tail(std::string_view tail, std::size_t at, Item& to) {
   return Unit{};
 }
 
-bool is_number(std::string_view text) {
-  return !text.empty() &&
-         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
-}
-
 Parsed<Unit> read_host(std::string_view host, std::size_t at, AddressStyle style, Item& to) {
   if (host.starts_with('[')) {
     const auto close = std::min(host.find(']'), host.size() - 1);
@@ -81,9 +76,6 @@ Parsed<Unit> read_host(std::string_view host, std::size_t at, AddressStyle style
     return Unit{};
   }
   if (second != host.npos) return several_colons(host, second, at);
-  if (is_number(host.substr(0, colon)))
-    return Fault{
-        {at, colon}, "a number is no host", "The slots of a host follow a ':', as in a:4."};
   auto ok = read_name(host.substr(0, colon), at, to);
   return ok ? read_tail(host.substr(colon), at + colon, to) : ok;
 }

@@ -121,7 +121,7 @@ TEST_CASE("what the command line says otherwise is not looked at") {
 
 TEST_CASE("a second document is not ignored") {
   CHECK(reading_of("controller: mpi\n---\ncontroller: gloo\n")
-            .starts_with("error: c.yaml:3:1: a second document begins here"));
+            .starts_with("error: c.yaml:2:1: a second document begins here"));
 }
 
 TEST_CASE("what is no YAML is an error with its place") {
