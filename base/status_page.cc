@@ -136,7 +136,7 @@ Status StatusPage::read() const {
   // A writer that is as quick as it can be still leaves the place alone for the time that another
   // operation takes; a second look is rare, and more of them mean that the page is not written by
   // the rules.
-  constexpr int kLooks = 100;
+  constexpr int kLooks = 10'000;
   const Page& page = *page_;
   Status status;
   for (int look = 0; look < kLooks; ++look) {
