@@ -6,19 +6,13 @@
 #include <algorithm>
 #include <optional>
 
+#include "cli/refusal.h"
+
 namespace kolo {
 
 namespace {
 
 using Words = std::span<const std::string>;
-
-Error refuse(std::string text) {
-  return Error(Errc::invalid_input, std::move(text));
-}
-
-Error refuse(const Option& option, std::string_view what) {
-  return refuse(fmt::format("argument {}: {}", option.names, what));
-}
 
 // One reading of a word: the option, and what is glued to its name.
 struct Match {
@@ -103,17 +97,22 @@ std::size_t wanted(const Match& match) {
 }
 
 // argparse looks at all words before it acts on any, so ambiguity is what it complains of first.
-Result<Pieces> take_apart(Words words) {
+// For one who is still typing what is ambiguous is unknown.
+Result<Pieces> take_apart(Words words, bool still_typing) {
+  const auto look = [still_typing](const std::string& word) {
+    auto seen = classify(word);
+    return seen || !still_typing ? seen : Result<Word>(Word{Word::Is::unknown});
+  };
   Pieces out;
   while (!words.empty()) {
-    const auto word = classify(words.front());
+    const auto word = look(words.front());
     if (!word) return word.error();
     if (word->is == Word::Is::plain) break;
     Piece piece{word->match, words.front(), {}};
     words = words.subspan(1);
     const std::size_t values = word->is == Word::Is::known ? wanted(word->match) : 0;
     while (piece.following.size() < values && !words.empty() && words.front() != "--") {
-      const auto value = classify(words.front());
+      const auto value = look(words.front());
       if (!value) return value.error();
       if (value->is != Word::Is::plain) break;
       piece.following.push_back(words.front());
@@ -200,25 +199,18 @@ class Reader {
 }  // namespace
 
 Result<Arguments> read_arguments(Words words) {
-  const auto pieces = take_apart(words);
+  const auto pieces = take_apart(words, false);
   if (!pieces) return pieces.error();
   return Reader().read(*pieces);
 }
 
 Standing standing_after(Words words) {
-  // What is ambiguous or wrong takes no value: it will be told when the line is run.
-  for (std::size_t at = 0; at < words.size();) {
-    const auto word = classify(words[at]);
-    if (word && word->is == Word::Is::plain) return {nullptr, at};
-    ++at;
-    std::size_t missing = word && word->is == Word::Is::known ? wanted(word->match) : 0;
-    for (; missing > 0 && at < words.size(); --missing, ++at) {
-      const auto value = classify(words[at]);
-      if (!value || value->is != Word::Is::plain || words[at] == "--") break;
-    }
-    if (missing > 0 && at == words.size()) return {word->match.option, std::nullopt};
-  }
-  return {};
+  const auto pieces = take_apart(words, true);
+  if (!pieces->command.empty()) return {nullptr, words.size() - pieces->command.size()};
+  if (pieces->pieces.empty()) return {};
+  const Piece& last = pieces->pieces.back();
+  const bool wants = last.match.option && last.following.size() < wanted(last.match);
+  return {wants ? last.match.option : nullptr, std::nullopt};
 }
 
 }  // namespace kolo

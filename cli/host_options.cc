@@ -9,12 +9,6 @@ namespace kolo {
 
 namespace {
 
-int total_slots(const std::vector<HostSpec>& hosts) {
-  int slots = 0;
-  for (const HostSpec& host : hosts) slots += host.slots;
-  return slots;
-}
-
 Result<HostList> from_file(const std::string& path, const Surroundings& around) {
   auto content = around.read_file(path);
   if (!content) return std::move(content.error()).during("argument -hostfile/--hostfile");

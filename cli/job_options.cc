@@ -6,14 +6,11 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "cli/refusal.h"
 
 namespace kolo {
 
 namespace {
-
-Error refuse(std::string_view name, std::string_view what) {
-  return Error(Errc::invalid_input, fmt::format("argument {}: {}", option(name).names, what));
-}
 
 Text text_of(std::string_view name, const std::string& content) {
   return {fmt::format("argument {}", option(name).names), content};
@@ -62,12 +59,12 @@ Result<Unit> apply_exports(const Values& values, const ReadVariable& variable, R
     const auto equals = text.find('=');
     const std::string name = text.substr(0, equals);
     if (!is_variable_name(name))
-      return refuse("--export", fmt::format("{} names no variable", python_repr(text)));
+      return refuse(option("--export"), fmt::format("{} names no variable", python_repr(text)));
     if (is_ours(name))
-      return refuse("--export", fmt::format("{} is what each worker is told by us", name));
+      return refuse(option("--export"), fmt::format("{} is what each worker is told by us", name));
     const auto value = equals == text.npos ? variable(name) : text.substr(equals + 1);
     if (!value)
-      return refuse("--export",
+      return refuse(option("--export"),
                     fmt::format("{0} is not set here; say -x {0}=VALUE to give it one", name));
     run.spec.environment.exported.push_back(fmt::format("{}={}", name, *value));
   }
@@ -100,7 +97,7 @@ Result<Unit> apply_output(const Values& values, RunJob& run) {
                                    : Color::automatic;
   style.directory = values.text("--output-filename").value_or("");
   if (values.has("--output-filename") && style.directory.empty())
-    return refuse("--output-filename", "the name of a directory is needed");
+    return refuse(option("--output-filename"), "the name of a directory is needed");
   return Unit{};
 }
 
@@ -110,7 +107,7 @@ Result<PortRange> parse_ports(const std::string& text) {
   const auto last = dash == text.npos ? first : parse_int(text.substr(dash + 1));
   constexpr int kLastPort = 65535;
   if (!first || !last || *first < 1 || *last > kLastPort || *first > *last)
-    return refuse("--port-range",
+    return refuse(option("--port-range"),
                   fmt::format("expected ports as 20000-20100, not {}", python_repr(text)));
   return PortRange{static_cast<int>(*first), static_cast<int>(*last)};
 }
@@ -120,8 +117,9 @@ Result<StdinTo> parse_stdin(const std::string& text, int np) {
   if (text == "none") return StdinTo{StdinTo::Who::none, 0};
   const auto rank = parse_int(text);
   if (!rank || *rank < 0 || *rank >= np)
-    return refuse("--stdin", fmt::format("expected a rank from 0 to {}, all or none, not {}",
-                                         np - 1, python_repr(text)));
+    return refuse(option("--stdin"),
+                  fmt::format("expected a rank from 0 to {}, all or none, not {}", np - 1,
+                              python_repr(text)));
   return StdinTo{StdinTo::Who::rank, static_cast<int>(*rank)};
 }
 
@@ -152,12 +150,12 @@ Result<Unit> apply_placement(const Values& values, RunJob& run) {
 Result<Unit> check_elastic(const Values& values, int np) {
   const auto least = values.integer("--min-np"), most = values.integer("--max-np");
   if (least && *least > np)
-    return refuse("--min-np", fmt::format("{} is more than -np {}", *least, np));
+    return refuse(option("--min-np"), fmt::format("{} is more than -np {}", *least, np));
   if (most && *most < np)
-    return refuse("--max-np", fmt::format("{} is less than -np {}", *most, np));
+    return refuse(option("--max-np"), fmt::format("{} is less than -np {}", *most, np));
   const auto& range = values.all("--blacklist-cooldown-range");
   if (range.size() == 2 && *python_int(range[0]) > *python_int(range[1]))
-    return refuse("--blacklist-cooldown-range",
+    return refuse(option("--blacklist-cooldown-range"),
                   fmt::format("{} is more than {}", range[0], range[1]));
   return Unit{};
 }
@@ -218,8 +216,9 @@ Result<std::vector<EnvRule>> parse_env_rules(const std::string& text) {
     const bool drop = each.starts_with('-');
     const auto glob = each.substr(drop ? 1 : 0);
     if (glob.empty() || glob.find('=') != glob.npos)
-      return refuse("--env-rules", fmt::format("expected names as '-AWS_*,AWS_REGION', not {}",
-                                               python_repr(text)));
+      return refuse(
+          option("--env-rules"),
+          fmt::format("expected names as '-AWS_*,AWS_REGION', not {}", python_repr(text)));
     rules.push_back({std::string(glob), !drop});
   }
   return rules;

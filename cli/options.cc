@@ -5,11 +5,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cmath>
 #include <limits>
 
 #include "base/assert.h"
 #include "base/text.h"
+#include "cli/refusal.h"
 
 namespace kolo {
 
@@ -48,47 +48,58 @@ std::optional<std::string> bare_number(std::string_view text) {
   return without_underscores(text);
 }
 
-std::string limits_text(const Limits& limits) {
-  return fmt::format("from {} to {:.10g}", limits.least, limits.most);
+// Python's have no limits; what is beyond ours is beyond every option's.
+template <class Number>
+std::optional<Number> python_number(std::string_view text) {
+  const auto bare = bare_number(text);
+  if (!bare) return std::nullopt;
+  Number value{};
+  const char* end_of_text = bare->data() + bare->size();
+  const auto [end, error] = std::from_chars(bare->data(), end_of_text, value);
+  if (end != end_of_text || error == std::errc::invalid_argument) return std::nullopt;
+  if (error == std::errc::result_out_of_range)
+    return bare->front() == '-' ? std::numeric_limits<Number>::lowest()
+                                : std::numeric_limits<Number>::max();
+  return value;
 }
 
-std::string argument(const Option& option, std::string_view what) {
-  return fmt::format("argument {}: {}", option.names, what);
+std::string limits_text(const Limits& limits) {
+  return fmt::format("from {} to {:.10g}", limits.least, limits.most);
 }
 
 std::optional<std::string> out_of_limits(const Option& option, double number,
                                          const std::string& text) {
   if (number >= option.limits.least && number <= option.limits.most) return std::nullopt;
-  return argument(option, fmt::format("must be {}, not {}", limits_text(option.limits), text));
+  return argument_text(option, fmt::format("must be {}, not {}", limits_text(option.limits), text));
 }
 
 std::optional<std::string> complaint_about(const Option& option, const std::string& value) {
   switch (option.kind) {
     case Kind::integer: {
       const auto number = python_int(value);
-      if (!number) return argument(option, "invalid int value: " + python_repr(value));
+      if (!number) return argument_text(option, "invalid int value: " + python_repr(value));
       return out_of_limits(option, static_cast<double>(*number), value);
     }
     case Kind::number: {
       const auto number = python_float(value);
-      if (!number) return argument(option, "invalid float value: " + python_repr(value));
+      if (!number) return argument_text(option, "invalid float value: " + python_repr(value));
       return out_of_limits(option, *number, value);
     }
     case Kind::choice: {
       const auto choices = choices_of(option);
       if (std::find(choices.begin(), choices.end(), value) != choices.end()) return std::nullopt;
-      return argument(option, fmt::format("invalid choice: {} (choose from '{}')",
-                                          python_repr(value), fmt::join(choices, "', '")));
+      return argument_text(option, fmt::format("invalid choice: {} (choose from '{}')",
+                                               python_repr(value), fmt::join(choices, "', '")));
     }
     case Kind::cores:
       for (const auto core : split(value, ','))
         if (const auto number = parse_int(core); !number || *number < 0)
-          return argument(option, "expected cores as 0,2,4, not " + python_repr(value));
+          return argument_text(option, "expected cores as 0,2,4, not " + python_repr(value));
       return std::nullopt;
     case Kind::interfaces:
       for (const auto name : split(value, ','))
         if (name.empty())
-          return argument(option, "expected names as eth0,eth1, not " + python_repr(value));
+          return argument_text(option, "expected names as eth0,eth1, not " + python_repr(value));
       return std::nullopt;
     default:
       return std::nullopt;
@@ -187,29 +198,12 @@ std::string python_repr(std::string_view text) {
   return out + quote;
 }
 
-// Python's have no limits; what is beyond ours is beyond every option's.
 std::optional<std::int64_t> python_int(std::string_view text) {
-  const auto bare = bare_number(text);
-  if (!bare) return std::nullopt;
-  std::int64_t value = 0;
-  const char* end_of_text = bare->data() + bare->size();
-  const auto [end, error] = std::from_chars(bare->data(), end_of_text, value);
-  if (end != end_of_text || error == std::errc::invalid_argument) return std::nullopt;
-  if (error == std::errc::result_out_of_range)
-    return bare->front() == '-' ? std::numeric_limits<std::int64_t>::min()
-                                : std::numeric_limits<std::int64_t>::max();
-  return value;
+  return python_number<std::int64_t>(text);
 }
 
 std::optional<double> python_float(std::string_view text) {
-  const auto bare = bare_number(text);
-  if (!bare) return std::nullopt;
-  double value = 0;
-  const char* end_of_text = bare->data() + bare->size();
-  const auto [end, error] = std::from_chars(bare->data(), end_of_text, value);
-  if (end != end_of_text || error == std::errc::invalid_argument) return std::nullopt;
-  if (error == std::errc::result_out_of_range) return HUGE_VAL;
-  return value;
+  return python_number<double>(text);
 }
 
 }  // namespace kolo

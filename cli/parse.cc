@@ -4,22 +4,18 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <numeric>
 
 #include "cli/arguments.h"
 #include "cli/config_file.h"
 #include "cli/host_options.h"
 #include "cli/job_options.h"
+#include "cli/refusal.h"
 #include "cli/subcommands.h"
 #include "cli/values.h"
 
 namespace kolo {
 
 namespace {
-
-Error refuse(std::string text) {
-  return Error(Errc::invalid_input, std::move(text));
-}
 
 // The file's options below those of the command line.
 Result<std::vector<Given>> with_config(std::vector<Given> given, const Surroundings& around,
@@ -35,11 +31,6 @@ Result<std::vector<Given>> with_config(std::vector<Given> given, const Surroundi
   if (!file) return file.error();
   notes.insert(notes.end(), file->notes.begin(), file->notes.end());
   return merged(file->options, given);
-}
-
-int slots_of(const std::vector<HostSpec>& hosts) {
-  return std::accumulate(hosts.begin(), hosts.end(), 0,
-                         [](int n, const HostSpec& host) { return n + host.slots; });
 }
 
 // How many workers, and where.  Where a scheduler has given hosts, their number may go without
@@ -59,8 +50,25 @@ Result<Unit> apply_size(const Values& values, const std::optional<Allocation>& a
       run.notes.push_back(
           fmt::format("{}@{} is this machine, where workers run as you are", host.user, host.name));
   if (run.spec.hosts.empty()) run.spec.hosts = {{.name = "localhost", .slots = np.value_or(1)}};
-  run.spec.np = np.value_or(slots_of(run.spec.hosts));
+  run.spec.np = np.value_or(total_slots(run.spec.hosts));
   return Unit{};
+}
+
+// What the scheduler gave.  Whoever says how many workers can do without it; others are told why
+// not.
+Result<std::optional<Allocation>> allocation_for(const Values& values, const Surroundings& around,
+                                                 std::vector<std::string>& notes) {
+  auto allocation = ask_scheduler(around, notes);
+  if (!allocation && !values.has("--num-proc"))
+    return refuse(allocation.error().text() + "\n  Name the hosts with -H or -hostfile.");
+  if (!allocation) {
+    notes.push_back("the scheduler's hosts are not used: " + allocation.error().text());
+    return std::optional<Allocation>();
+  }
+  const auto lsf_job = around.variable("LSB_JOBID");
+  if (lsf_job && !*allocation)
+    notes.push_back(fmt::format("LSF job {} names no hosts, so this one is used", *lsf_job));
+  return allocation;
 }
 
 Result<Request> job_of(const Values& values, const std::optional<Allocation>& allocation,
@@ -96,19 +104,12 @@ Result<Request> parse_command_line(const std::vector<std::string>& words,
   if (!values) return values.error();
 
   const bool check_build = values->has("--check-build");
-  Result<std::optional<Allocation>> allocation = std::optional<Allocation>();
-  if (!check_build && !names_hosts(*values)) allocation = ask_scheduler(around, run.notes);
-  if (!allocation && values->has("--num-proc")) {
-    run.notes.push_back("the scheduler's hosts are not used: " + allocation.error().text());
-    allocation = std::optional<Allocation>();
-  }
-  if (!allocation)
-    return refuse(allocation.error().text() + "\n  Name the hosts with -H or -hostfile.");
-  const auto lsf_job = around.variable("LSB_JOBID");
-  if (lsf_job && !check_build && !names_hosts(*values) && !*allocation)
-    run.notes.push_back(fmt::format("LSF job {} names no hosts, so this one is used", *lsf_job));
+  const bool ask = !check_build && !names_hosts(*values);
+  const auto allocation = ask ? allocation_for(*values, around, run.notes)
+                              : Result<std::optional<Allocation>>(std::nullopt);
+  if (!allocation) return allocation.error();
   // Under LSF Horovod has never asked for it.
-  const bool np_known = values->has("--num-proc") || *allocation || lsf_job;
+  const bool np_known = values->has("--num-proc") || *allocation || around.variable("LSB_JOBID");
   if (!check_build && !np_known)
     return refuse("the following arguments are required: -np/--num-proc");
   if (!arguments->unknown.empty())

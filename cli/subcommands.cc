@@ -6,6 +6,7 @@
 
 #include "cli/host_options.h"
 #include "cli/options.h"
+#include "cli/refusal.h"
 
 namespace kolo {
 
@@ -21,10 +22,6 @@ std::optional<HostFormat> format_of(const std::string& name) {
   if (name == "openmpi") return HostFormat::openmpi;
   if (name == "slurm") return HostFormat::slurm;
   return std::nullopt;
-}
-
-Error refuse(std::string text) {
-  return Error(Errc::invalid_input, std::move(text));
 }
 
 // As few as there are, in any order.

@@ -55,7 +55,8 @@ void StoreServer::add(Fd socket) {
   events.on_end = [this, id](const Error& why) { on_end(id, why); };
   events.on_proved = [this, id] {
     clients_.at(id).must_prove = {};
-    ++proved_;
+    ++arrived_;
+    if (on_arrival_) on_arrival_(arrived_);
     deliver(core_.joined(id));
   };
 

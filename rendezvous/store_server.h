@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
@@ -30,7 +31,9 @@ class StoreServer {
 
   const Address& address() const { return address_; }
   void announce(const Departure&);
-  int proved() const { return proved_; }  // how many clients have come so far
+
+  // Calls, with how many have come so far, each time a client has proved the key.
+  void on_arrival(std::function<void(int)> fn) { on_arrival_ = std::move(fn); }
 
  private:
   using ClientId = StoreCore::ClientId;
@@ -58,7 +61,8 @@ class StoreServer {
   StoreCore core_;
   std::map<ClientId, Client> clients_;
   ClientId last_client_ = 0;
-  int proved_ = 0;
+  int arrived_ = 0;
+  std::function<void(int)> on_arrival_;
   std::vector<ClientId> dead_;  // to be buried
   Loop::Watch connections_;
   Loop::Timer alarm_, burial_, pause_;

@@ -56,7 +56,8 @@ int run_guard() {
   const int code = watch_over(agent, signals);
   sweep();
   // An agent that was killed has not removed the cgroups of its workers.
-  if (const auto home = agent::own_cgroup()) agent::remove_leftovers(*home);
+  if (code != 0)
+    if (const auto home = agent::own_cgroup()) agent::remove_leftovers(*home);
   return code;
 }
 

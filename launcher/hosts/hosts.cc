@@ -1,5 +1,7 @@
 #include "launcher/hosts/hosts.h"
 
+#include <numeric>
+
 #include <charconv>
 
 #include "launcher/hosts/node_list.h"
@@ -54,6 +56,11 @@ std::string print_folded(std::span<const HostSpec> hosts) {
 }
 
 }  // namespace
+
+int total_slots(std::span<const HostSpec> hosts) {
+  return std::accumulate(hosts.begin(), hosts.end(), 0,
+                         [](int slots, const HostSpec& host) { return slots + host.slots; });
+}
 
 std::string print_hosts(std::span<const HostSpec> hosts, HostFormat format) {
   switch (format) {

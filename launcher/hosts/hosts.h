@@ -66,6 +66,8 @@ std::string print_hosts(std::span<const HostSpec>, HostFormat);
 Result<std::vector<HostSpec>> include(std::vector<HostSpec>, const Text&);
 Result<std::vector<HostSpec>> exclude(std::vector<HostSpec>, const Text&);
 
+int total_slots(std::span<const HostSpec>);
+
 // Gives every host that has no slots as many as `count` says, at least one.
 void resolve_slots(std::vector<HostSpec>&, const std::function<int(const HostSpec&)>& count);
 

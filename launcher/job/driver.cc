@@ -14,7 +14,7 @@ namespace {
 
 constexpr auto kLease = 5s;
 constexpr auto kRenewal = 1s;
-constexpr auto kQuick = 300ms, kTenth = 100ms;
+constexpr auto kQuick = 300ms;
 constexpr std::string_view kLocalIp = "127.0.0.1";  // every host is this machine
 
 std::uint32_t milliseconds(Duration d) {
@@ -74,6 +74,10 @@ Driver::Driver(Loop& loop, std::unique_ptr<Signals> signals, StoreServer& store,
       began_(loop.now()) {
   progress_.hosts = static_cast<int>(plan_.hosts().size());
   progress_.workers = plan_.size();
+  store_.on_arrival([this](int arrived) {
+    progress_.met = std::min(arrived, plan_.size());
+    note_progress();
+  });
   signal_watch_ = loop_.watch(signals_->fd(), Ready::read, [this] {
     if (const auto signo = signals_->next()) on_signal(*signo);
   });
@@ -99,8 +103,12 @@ Result<Unit> Driver::open_sessions() {
 Outcome Driver::run() {
   set_alarm();
   renew_leases();
-  progress_timer_ = loop_.at(began_ + kQuick, [this] { show_progress(); });
+  progress_timer_ = loop_.at(began_ + kQuick, [this] {
+    slow_ = true;
+    note_progress();
+  });
   loop_.run();
+  store_.on_arrival({});
   desk_.show_status("");
   tell(rise_);
   // Those who were lost with their host have left words too.
@@ -110,22 +118,16 @@ Outcome Driver::run() {
   return outcome;
 }
 
-// A job that rises quickly says nothing.
-void Driver::show_progress() {
-  note_progress();
-  const auto text = progress_.text();
-  desk_.show_status(text.empty() ? "" : "horovodrun: " + text);
-  progress_timer_ = loop_.at(loop_.now() + kTenth, [this] { show_progress(); });
-}
-
+// Called when something has changed.
 void Driver::note_progress() {
   const auto note = [this](std::optional<Duration>& when, int now, int all) {
     if (!when && now >= all) when = loop_.now() - began_;
   };
-  progress_.met = std::min(store_.proved(), plan_.size());
   note(rise_.hosts_ready, progress_.hosts_ready, progress_.hosts);
   note(rise_.workers_started, progress_.started, progress_.workers);
   note(rise_.workers_met, progress_.met, progress_.workers);
+  const auto text = progress_.text();
+  if (slow_) desk_.show_status(text.empty() ? "" : "horovodrun: " + text);
 }
 
 void Driver::hear(const Event& event) {

@@ -61,7 +61,6 @@ class Driver {
 
   void set_alarm();
   void renew_leases();
-  void show_progress();
   void note_progress();
   void tell(const News&);
   bool runs_on(std::uint32_t worker, const std::string& host) const;
@@ -89,6 +88,7 @@ class Driver {
   Loop::Watch signal_watch_;
   Loop::Timer alarm_, lease_timer_, progress_timer_;
   Progress progress_;
+  bool slow_ = false;  // it has not risen within a moment, so the user is told how far it is
   const TimePoint began_;
   news::RoseUp rise_;
 };

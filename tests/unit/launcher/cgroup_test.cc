@@ -16,6 +16,7 @@
 #include "base/process.h"
 #include "base/time.h"
 #include "launcher/agent/oom.h"
+#include "tests/support/folder.h"
 
 namespace kolo::agent {
 
@@ -56,24 +57,7 @@ constexpr auto kEvents = "low 0\nhigh 0\nmax 1201\noom 3\noom_kill 2\noom_group_
 constexpr auto kOomControl = "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n";
 constexpr auto kOldOomControl = "oom_kill_disable 0\nunder_oom 0\n";  // before Linux 4.13
 
-// Files as the kernel would have them.
-class Folder {
- public:
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "kolo-cgroup-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()));
-    path_ = name;
-  }
-  ~Folder() { fs::remove_all(path_); }
-  const std::string& path() const { return path_; }
-  void file(const std::string& name, const std::string& text) const {
-    fs::create_directories(fs::path(path_ + "/" + name).parent_path());
-    std::ofstream(path_ + "/" + name) << text;
-  }
-
- private:
-  std::string path_;
-};
+using test::Folder;
 
 std::string read_line(const std::string& path) {
   std::string line;
@@ -144,11 +128,11 @@ TEST_CASE("kills and limits are read from the files of both versions") {
 
 TEST_CASE("the counters of a cgroup of version 2, and the least limit above it") {
   const Folder folder;
-  folder.file("memory.max", "300\n");
-  folder.file("a/memory.max", "100\n");
-  folder.file("a/b/memory.max", "max\n");
-  folder.file("a/b/memory.events", kEvents);
-  folder.file("a/b/memory.peak", "99\n");
+  folder.put("memory.max", "300\n");
+  folder.put("a/memory.max", "100\n");
+  folder.put("a/b/memory.max", "max\n");
+  folder.put("a/b/memory.events", kEvents);
+  folder.put("a/b/memory.peak", "99\n");
   CHECK(read_counters({2, folder.path() + "/a/b", folder.path()}) ==
         MemoryCounters{2, std::nullopt, 100, 99});
   CHECK(read_counters({2, folder.path(), folder.path()}) ==
@@ -158,11 +142,11 @@ TEST_CASE("the counters of a cgroup of version 2, and the least limit above it")
 
 TEST_CASE("the counters of a cgroup of version 1") {
   const Folder folder;
-  folder.file("memory.limit_in_bytes", "9223372036854771712\n");
-  folder.file("a/memory.limit_in_bytes", "19996672\n");
-  folder.file("a/memory.max_usage_in_bytes", "19996672\n");
-  folder.file("a/memory.failcnt", "76\n");
-  folder.file("a/memory.oom_control", kOomControl);
+  folder.put("memory.limit_in_bytes", "9223372036854771712\n");
+  folder.put("a/memory.limit_in_bytes", "19996672\n");
+  folder.put("a/memory.max_usage_in_bytes", "19996672\n");
+  folder.put("a/memory.failcnt", "76\n");
+  folder.put("a/memory.oom_control", kOomControl);
   CHECK(read_counters({1, folder.path() + "/a", folder.path()}) ==
         MemoryCounters{1, 76, 19996672, 19996672});
   CHECK(read_counters({1, folder.path(), folder.path()}).limit_bytes == std::nullopt);
@@ -227,7 +211,7 @@ TEST_CASE("what a dead agent has left is removed, and nothing else") {
   for (const auto& name : {cgroup_name(dead, 0), cgroup_name(dead, 1), cgroup_name(::getpid(), 0),
                            std::string("other")})
     fs::create_directories(folder.path() + "/" + name);
-  folder.file(cgroup_name(dead, 1) + "/busy", "");  // as rmdir sees one with processes
+  folder.put(cgroup_name(dead, 1) + "/busy", "");  // as rmdir sees one with processes
   CHECK(remove_leftovers(home) == 1);
   CHECK_FALSE(fs::exists(folder.path() + "/" + cgroup_name(dead, 0)));
   CHECK(fs::exists(folder.path() + "/" + cgroup_name(dead, 1)));

@@ -4,21 +4,15 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/support/folder.h"
+
 namespace kolo {
 
 namespace fs = std::filesystem;
 
 namespace {
 
-// A directory that is gone afterwards.
-struct Folder {
-  std::string path;
-  Folder() {
-    std::string name = fs::temp_directory_path() / "kolo-files-XXXXXX";
-    path = ::mkdtemp(name.data());
-  }
-  ~Folder() { fs::remove_all(path); }
-};
+using test::Folder;
 
 std::string content_of(const std::string& path) {
   std::ifstream file(path);
@@ -38,7 +32,7 @@ TEST_CASE("folders have as many digits as the greatest rank") {
 
 TEST_CASE("each worker's streams have files of their own, which begin empty") {
   const Folder folder;
-  const auto path = folder.path + "/deep/er";
+  const auto path = folder.path() + "/deep/er";
   for (int time = 0; time < 2; ++time) {
     auto files = OutputFiles::open(path, 2);
     REQUIRE(files);
@@ -50,11 +44,11 @@ TEST_CASE("each worker's streams have files of their own, which begin empty") {
 
 TEST_CASE("a directory that cannot be made is named") {
   const Folder folder;
-  std::ofstream(folder.path + "/file");
-  const auto files = OutputFiles::open(folder.path + "/file/logs", 1);
+  std::ofstream(folder.path() + "/file");
+  const auto files = OutputFiles::open(folder.path() + "/file/logs", 1);
   REQUIRE_FALSE(files);
   CHECK(files.error().text() ==
-        "making the directory " + folder.path + "/file/logs/rank.0: Not a directory");
+        "making the directory " + folder.path() + "/file/logs/rank.0: Not a directory");
 }
 
 }  // namespace kolo

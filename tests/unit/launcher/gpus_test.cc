@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/process.h"
 #include "launcher/machine/nvml_reader.h"
+#include "tests/support/folder.h"
 #include "tests/support/print_error.h"
 
 namespace kolo {
@@ -62,25 +63,7 @@ Error refusal(const std::string& script, const GpuSource& source = {}) {
   return gpus.error();
 }
 
-// A folder that takes the place of /sys and /proc.
-class Root {
- public:
-  Root() {
-    std::string name = (fs::temp_directory_path() / "kolo-gpus-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()));
-    path_ = name;
-  }
-  ~Root() { fs::remove_all(path_); }
-
-  const std::string& path() const { return path_; }
-  void put(const std::string& name, const std::string& text) const {
-    fs::create_directories(fs::path(path_ + name).parent_path());
-    std::ofstream(path_ + name) << text;
-  }
-
- private:
-  std::string path_;
-};
+using Root = test::Folder;  // takes the place of /sys and /proc
 
 std::string own_name() {
   const passwd* entry = ::getpwuid(::geteuid());

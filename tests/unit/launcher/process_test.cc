@@ -18,6 +18,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "tests/support/folder.h"
 
 namespace kolo {
 
@@ -27,18 +28,9 @@ namespace fs = std::filesystem;
 
 using Strings = std::vector<std::string>;
 
-// A folder of its own for each test.
-class Folder {
- public:
-  Folder() {
-    std::string name = (fs::temp_directory_path() / "kolo-process-XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()));
-    path_ = fs::canonical(name).string();
-  }
-  ~Folder() { fs::remove_all(path_); }
-
-  const std::string& path() const { return path_; }
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+// A folder of its own for each test, with programs in it.
+struct Folder : test::Folder {
+  std::string operator/(const std::string& name) const { return path() + "/" + name; }
 
   std::string program(const std::string& name, const std::string& text = "#!/bin/sh\n") const {
     const std::string path = plain(name, text);
@@ -46,13 +38,9 @@ class Folder {
     return path;
   }
   std::string plain(const std::string& name, const std::string& text = "") const {
-    fs::create_directories(fs::path(*this / name).parent_path());
-    std::ofstream(*this / name) << text;
+    put(name, text);
     return *this / name;
   }
-
- private:
-  std::string path_;
 };
 
 ExitStatus wait_for(pid_t pid) {
