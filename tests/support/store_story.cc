@@ -93,11 +93,17 @@ void StoreStory::note(ClientId client, const WaitFor& wait) {
 
 void StoreStory::note(ClientId client, const Gather& gather) {
   const auto until = now_ + std::chrono::milliseconds(gather.within_ms);
+  const bool too_many = waits_of(client) >= kHeldLimit;
   pending_[{client, gather.id}] = {gather.key, until, true};
-  if (gather.rank >= gather.size) return;
+  if (too_many || gather.rank >= gather.size) return;
   Group& group = groups_[gather.key];
   if (group.size == 0) group.size = gather.size;
   if (group.size == gather.size) group.given.try_emplace(gather.rank, gather.value);
+}
+
+std::size_t StoreStory::waits_of(ClientId client) const {
+  const auto of_client = [client](const auto& p) { return p.first.first == client; };
+  return static_cast<std::size_t>(std::count_if(pending_.begin(), pending_.end(), of_client));
 }
 
 void StoreStory::hear(const StoreCore::Replies& replies) {
@@ -136,6 +142,8 @@ void StoreStory::on(ClientId client, const Refused& refused) {
   const auto asked = settled(client, refused.id);
   if (refused.code == Errc::peer_lost)
     expect(asked.gathers && !departed_.empty(), "only who departs is not waited for");
+  if (refused.code == Errc::too_large)
+    expect(waits_of(client) >= kHeldLimit, "only who waits for too much is refused for it");
   if (refused.code != Errc::timed_out) return;
   expect(asked.until <= now_, "nobody is told too early that its time is over");
   expect(asked.gathers || !set_.contains(asked.key), "what is set is found");

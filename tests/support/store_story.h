@@ -48,6 +48,7 @@ class StoreStory {
   void on(ClientId, const store::Values&);
   void on(ClientId, const store::Refused&);
   void on(ClientId, const store::Notice&);
+  std::size_t waits_of(ClientId) const;
   Pending settled(ClientId, std::uint64_t id);
   void expect_hope(const Pending&);
   void check_wake();
