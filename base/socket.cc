@@ -92,19 +92,30 @@ Result<Address> local_address(int fd) {
   return from_system(out);
 }
 
-Result<Fd> connect_to(const Address& address, Deadline deadline) {
-  const std::string doing = "connecting to " + address.text();
+Result<Fd> begin_connecting(const Address& address) {
   const auto where = to_system(address);
   if (!where) return where.error();
   auto fd = make_socket(where->storage.ss_family);
   if (!fd) return fd;
-  if (::connect(fd->get(), where->get(), where->size) != 0) {
-    if (errno != EINPROGRESS) return Error::from_errno(doing);
-    auto ready = wait_for_any({{fd->get(), false, true}}, deadline);
-    if (!ready) return std::move(ready.error()).during(doing);
-    if (const int error = pending_error(fd->get())) return Error::from_errno(doing, error);
-  }
   send_at_once(fd->get());
+  if (::connect(fd->get(), where->get(), where->size) != 0 && errno != EINPROGRESS)
+    return Error::from_errno("connecting to " + address.text());
+  return fd;
+}
+
+std::optional<int> outcome_of_connecting(int fd) {
+  pollfd ready{fd, POLLOUT, 0};
+  if (::poll(&ready, 1, 0) <= 0) return std::nullopt;
+  return pending_error(fd);
+}
+
+Result<Fd> connect_to(const Address& address, Deadline deadline) {
+  const std::string doing = "connecting to " + address.text();
+  auto fd = begin_connecting(address);
+  if (!fd) return fd;
+  auto ready = wait_for_any({{fd->get(), false, true}}, deadline);
+  if (!ready) return std::move(ready.error()).during(doing);
+  if (const int error = pending_error(fd->get())) return Error::from_errno(doing, error);
   return fd;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "base/address.h"
@@ -13,6 +14,10 @@ namespace kolo {
 Result<Fd> listen_on(const Address&);  // port 0: one that is free
 Result<Address> local_address(int fd);
 Result<Fd> connect_to(const Address&, Deadline);
+
+// The same in two steps, for those who try several at once.
+Result<Fd> begin_connecting(const Address&);
+std::optional<int> outcome_of_connecting(int fd);  // errno, 0 for connected; none: under way
 
 // The next connection that waits.  None is an empty Fd.
 Result<Fd> accept_from(int listener);

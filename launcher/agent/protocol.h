@@ -208,8 +208,50 @@ struct Examined {
   bool operator==(const Examined&) const = default;
 };
 
-using Up =
-    std::variant<Ready, Facts, Started, Failed, Output, Exited, Ending, Taken, Finding, Examined>;
+// Up, from the pipe that carries the conversation (launcher/pipe), numbered 0.
+
+// First of all: the agent's host was reached, and the agent runs.
+struct Reached {
+  static constexpr std::uint16_t kKind = 75;
+  std::string address;  // empty: another command knows the way
+  std::uint32_t resolve_us = 0, connect_us = 0, login_us = 0, start_us = 0;
+  bool staged = false;  // this program was brought along
+  std::uint32_t attempts = 1;
+  std::string host_key;  // "SHA256:…"; empty: another command has checked it
+  KOLO_FIELDS(address, resolve_us, connect_us, login_us, start_us, staged, attempts, host_key)
+  bool operator==(const Reached&) const = default;
+};
+
+// What stands between the launcher and a host.
+enum class Barrier {
+  name,         // nobody knows it
+  unreachable,  // no connection, or it broke before the login: worth another try
+  host_key_unknown,
+  host_key_changed,
+  refused,      // the host does not let us in
+  unsupported,  // the host lets in by ways that we do not know
+  shell,        // no usable answer from what runs at login
+  staging,      // this program cannot be brought to the host
+  machine,      // it cannot run there
+  lost,         // the connection broke when all had been well
+};
+
+constexpr Barrier last_of(Barrier) {
+  return Barrier::lost;
+}
+
+// Last of all: the host is out of reach.
+struct Unreached {
+  static constexpr std::uint16_t kKind = 76;
+  Barrier kind = Barrier::unreachable;
+  std::string why;  // with host, address, port and cause
+  std::string fix;  // a command that mends it, or finds out more
+  KOLO_FIELDS(kind, why, fix)
+  bool operator==(const Unreached&) const = default;
+};
+
+using Up = std::variant<Ready, Facts, Started, Failed, Output, Exited, Ending, Taken, Finding,
+                        Examined, Reached, Unreached>;
 
 // A command line and an environment may have two megabytes together (ARG_MAX).
 inline constexpr std::size_t kDownLimit = 8 << 20;

@@ -242,6 +242,13 @@ void Driver::on_host(const std::string& host, const agent::Ending& ending) {
   hear(heard::HostEnding{host, ending.why});
 }
 
+// TODO(integration): told as news, when jobs have other hosts.
+void Driver::on_host(const std::string&, const agent::Reached&) {}
+
+void Driver::on_host(const std::string& host, const agent::Unreached& unreached) {
+  hear(heard::HostEnding{host, unreached.why});
+}
+
 void Driver::on_host(const std::string& host, const agent::Taken& taken) {
   if (runs_on(taken.worker, host)) feeder_.taken(static_cast<int>(taken.worker), taken.bytes);
 }

@@ -11,7 +11,7 @@ import pytest
 
 PAGE = k.TOP / "launcher/agent/PROTOCOL.md"
 HELLO, START, SIGNAL, LEASE, ACK, CLOSE, INPUT, HOLD, RESUME, SURVEY, EXAMINE = range(1, 12)
-READY, STARTED, FAILED, OUTPUT, EXITED, ENDING, FACTS, TAKEN, FINDING, EXAMINED = range(65, 75)
+READY, STARTED, FAILED, OUTPUT, EXITED, ENDING, FACTS, TAKEN, FINDING, EXAMINED, REACHED, UNREACHED = range(65, 77)
 OUTPUT_WINDOW = 1 << 20
 
 
@@ -131,7 +131,7 @@ def test_an_agent_says_what_the_page_says(agent):
 def test_the_page_has_every_kind_of_the_header():
     header = (PAGE.parent / "protocol.h").read_text()
     declared = set(re.findall(r"struct (\w+) \{\s+static constexpr std::uint16_t kKind = (\d+);", header))
-    assert len(declared) == 21 and declared == set(re.findall(r"^\| (\w+) \| (\d+) \|", PAGE.read_text(), re.M))
+    assert len(declared) == 23 and declared == set(re.findall(r"^\| (\w+) \| (\d+) \|", PAGE.read_text(), re.M))
 
 
 def test_output_comes_before_the_exit_and_waits_for_acknowledgement(agent):

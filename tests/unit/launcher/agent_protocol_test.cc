@@ -49,7 +49,7 @@ Down some_down() {
 }
 
 Up some_up() {
-  switch (*rc::gen::inRange(0, 10)) {
+  switch (*rc::gen::inRange(0, 12)) {
     case 0:
       return Ready{any<std::string>(), any<std::int32_t>()};
     case 1:
@@ -72,6 +72,12 @@ Up some_up() {
       return Finding{any<std::uint32_t>(), {any<std::string>(), 2, 1, 3}, {}};
     case 8:
       return Examined{};
+    case 9:
+      return Reached{any<std::string>(), 1, 2, 3, 4, any<bool>(), any<std::uint32_t>(),
+                     any<std::string>()};
+    case 10:
+      return Unreached{*rc::gen::element(Barrier::name, Barrier::lost), any<std::string>(),
+                       any<std::string>()};
     case 6:
       return Taken{any<std::uint32_t>(), any<std::uint32_t>()};
     default:
