@@ -50,9 +50,7 @@ void say(std::FILE* to, const std::string& text) {
 }
 
 LogLevel level_of(const News& news) {
-  const bool for_all =
-      std::holds_alternative<news::Warning>(news) || std::holds_alternative<news::Placed>(news);
-  return for_all ? LogLevel::warning : LogLevel::info;
+  return is_detail(news) ? LogLevel::info : LogLevel::warning;
 }
 
 void say_notes(const std::vector<std::string>& notes) {
@@ -101,7 +99,7 @@ void keep_report(const std::string& directory, const Outcome& outcome) {
 }
 
 int carry_out(RunJob run) {
-  if (run.verbose) log_from(LogLevel::info);
+  if (run.spec.verbose) log_from(LogLevel::info);
   say_notes(run.notes);
   std::error_code error;
   run.spec.self = std::filesystem::read_symlink("/proc/self/exe", error).string();

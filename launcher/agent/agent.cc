@@ -30,6 +30,7 @@ namespace {
 
 constexpr auto kLeaseBeforeHello = 30s;  // for a launcher on a slow link to say its first word
 constexpr auto kSecondLook = 200ms;
+constexpr auto kSettling = 500ms;   // of a worker, before anything is spent on its accounts
 constexpr auto kLook = 1500ms;      // at what the workers do, when one has failed
 constexpr auto kLastWords = 500ms;  // for what is still to be said when we go
 
@@ -68,6 +69,7 @@ class Agent {
   void on_child_ended(pid_t, const ExitStatus&);
   void on_output(std::uint32_t worker, Stream, ByteView);
   void check_lease(bool again);
+  void open_accounts();
 
   void end(Duration grace, const std::string& why);
   void kill_all();
@@ -84,8 +86,9 @@ class Agent {
   TimePoint last_heard_;
   Loop::Timer lease_timer_;
 
-  const std::optional<Cgroup> home_ = usable_cgroup();
+  std::optional<Cgroup> home_ = usable_cgroup();  // none: no cgroup can be had for a worker
   OomWatch oom_{home_};
+  std::optional<Loop::Timer> accounts_timer_;
   std::map<std::uint32_t, std::unique_ptr<Worker>> workers_;
   struct Look {
     std::vector<std::uint32_t> workers;
@@ -208,7 +211,7 @@ void Agent::on(const Start& start) {
     return refuse(start, Error(Errc::exists, "a worker of this number was started before"));
   const auto id = start.worker;
   auto worker =
-      Worker::start(loop_, start, home_,
+      Worker::start(loop_, start,
                     {.on_output = [this, id](Stream s, ByteView bytes) { on_output(id, s, bytes); },
                      .on_taken =
                          [this, id](std::size_t bytes) {
@@ -218,6 +221,16 @@ void Agent::on(const Start& start) {
   channel_.send(Up(Started{start.worker, (*worker)->pid()}));
   (*worker)->set_reading(unacknowledged_bytes_ < kOutputWindow);
   workers_[start.worker] = std::move(*worker);
+  if (home_ && !accounts_timer_)
+    accounts_timer_ = loop_.at(loop_.now() + kSettling, [this] { open_accounts(); });
+}
+
+// A cgroup costs a third of what it takes to start a process, so it comes when that one is past its
+// first moments, and nobody waits for it.
+void Agent::open_accounts() {
+  accounts_timer_.reset();
+  for (auto& [id, worker] : workers_)
+    if (!worker->enter_cgroup(*home_)) return home_.reset();
 }
 
 void Agent::refuse(const Start& start, const Error& why) {

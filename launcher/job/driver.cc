@@ -268,6 +268,7 @@ bool Driver::runs_on(std::uint32_t worker, const std::string& host) const {
 // In line with the workers' output, and from that thread: a terminal that stands still must not
 // hold up the loop, which renews the leases.
 void Driver::tell(const News& news) {
+  if (is_detail(news) && !spec_.verbose) return;
   desk_.afterwards([tell = tell_, news] { tell(news); });
 }
 
