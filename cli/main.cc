@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <malloc.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -36,6 +37,14 @@ void fill_standard_descriptors() {
   do fd = ::open("/dev/null", O_RDWR);
   while (fd >= 0 && fd <= STDERR_FILENO);
   ::close(fd);
+}
+
+// Buffers of some hundred kilobytes come and go while workers write: to give each back to the
+// kernel and to be given it again costs more than what is done with it.
+void keep_freed_memory() {
+  constexpr int kKept = 16 << 20;
+  ::mallopt(M_TRIM_THRESHOLD, kKept);
+  ::mallopt(M_MMAP_THRESHOLD, kKept);
 }
 
 // Whether the user can do something about it, or the system could not.
@@ -141,5 +150,6 @@ int main_with(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   kolo::fill_standard_descriptors();
+  kolo::keep_freed_memory();
   return kolo::main_with(std::vector<std::string>(argv + 1, argv + argc));
 }

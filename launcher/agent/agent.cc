@@ -76,6 +76,7 @@ class Agent {
   bool any_running() const;
   void signal_all(int signo);
   void make_room(std::uint64_t acknowledged);
+  void set_reading(bool);
 
   Loop& loop_;
   Fd signals_, guard_;
@@ -103,6 +104,7 @@ class Agent {
   };
   std::deque<Sent> unacknowledged_;
   std::size_t unacknowledged_bytes_ = 0;
+  bool reading_ = true;  // there is room for what the workers write
   bool launcher_gone_ = false, held_ = false;
 
   bool ending_ = false;
@@ -219,7 +221,7 @@ void Agent::on(const Start& start) {
                          }});
   if (!worker) return refuse(start, worker.error());
   channel_.send(Up(Started{start.worker, (*worker)->pid()}));
-  (*worker)->set_reading(unacknowledged_bytes_ < kOutputWindow);
+  (*worker)->set_reading(reading_);
   workers_[start.worker] = std::move(*worker);
   if (home_ && !accounts_timer_)
     accounts_timer_ = loop_.at(loop_.now() + kSettling, [this] { open_accounts(); });
@@ -319,18 +321,20 @@ void Agent::on_output(std::uint32_t worker, Stream stream, ByteView bytes) {
       channel_.send(Up(Output{worker, stream, microseconds, Bytes(bytes.begin(), bytes.end())}));
   unacknowledged_.push_back({seq, bytes.size()});
   unacknowledged_bytes_ += bytes.size();
-  if (unacknowledged_bytes_ >= kOutputWindow)
-    for (auto& [id, w] : workers_) w->set_reading(false);
+  if (unacknowledged_bytes_ >= kOutputWindow) set_reading(false);
 }
 
 void Agent::make_room(std::uint64_t acknowledged) {
-  const bool was_full = unacknowledged_bytes_ >= kOutputWindow;
   while (!unacknowledged_.empty() && unacknowledged_.front().seq <= acknowledged) {
     unacknowledged_bytes_ -= unacknowledged_.front().bytes;
     unacknowledged_.pop_front();
   }
-  if (was_full && unacknowledged_bytes_ < kOutputWindow)
-    for (auto& [id, worker] : workers_) worker->set_reading(true);
+  if (unacknowledged_bytes_ < kOutputWindow / 2) set_reading(true);
+}
+
+void Agent::set_reading(bool reading) {
+  if (std::exchange(reading_, reading) == reading) return;
+  for (auto& [id, worker] : workers_) worker->set_reading(reading);
 }
 
 // SIGCHLD and not a pidfd for each worker: as a subreaper we must reap orphans too, of which
