@@ -14,8 +14,6 @@ The hosts live as long as the process that made them (testbed_supervisor.py has 
 import json
 import os
 import pathlib
-import pwd
-import re
 import select
 import shutil
 import signal
@@ -23,6 +21,8 @@ import socket
 import subprocess
 import sys
 import threading
+import time
+import typing
 
 import testbed_kernel as kernel
 from testbed_supervisor import HOMES, ROOT_HOME, USERS, Plan
@@ -80,12 +80,66 @@ class Place:
             raise TestbedError(f"ip: {said.strip()}")
 
 
+class Cable:
+    """What lies between host i and the bridge.  It runs in the supervisor's namespaces, where the bridge is."""
+
+    def __init__(self, switch, i):
+        self.switch, self.port, self.tap = switch, f"v{i}", f"slow{i}"
+        self.relay = None
+        self.is_cut = False
+
+    def cut(self):
+        self.switch.ip(f"link set {self.port} down")
+        self.is_cut = True
+
+    def heal(self):
+        self.switch.ip(f"link set {self.port} up")
+        self.is_cut = False
+
+    def slow(self, delay_ms, loss_percent, seed):
+        self.fast()
+        self.relay = self.switch.popen(
+            [sys.executable, HERE / "testbed_relay.py", self.port, self.tap, delay_ms, loss_percent, seed],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, cwd="/")
+        if self.relay.stdout.readline() != b"ready\n":
+            self._end_relay()
+            raise TestbedError("the relay does not start")
+        self.switch.ip(f"link set {self.port} nomaster", f"link set {self.tap} master br0 up")
+
+    def fast(self):
+        if self.relay:
+            self._end_relay()
+            self.switch.ip(f"link set {self.port} master br0")
+
+    def remove(self):
+        if self.relay:
+            self._end_relay()
+        self.switch.ip(f"link del {self.port}")
+
+    def _end_relay(self):
+        self.relay.kill()
+        self.reap()
+
+    def reap(self):
+        if self.relay:
+            self.relay.wait(timeout=30)
+            self.relay.stdout.close()
+            self.relay = None
+
+
+class Process(typing.NamedTuple):
+    pid: int  # as seen from outside: os.kill() takes it
+    argv: list
+    environ: dict
+
+
 class Host:
     """One host.  `pid` is that of its first process, as seen from here; None while the host is down."""
 
-    def __init__(self, name, address, address6, pidfd):
+    def __init__(self, name, address, address6, pidfd, cable=None, boot=None):
         self.name, self.address, self.address6 = name, address, address6
-        self.place = Place(pidfd)
+        self.place, self.cable = Place(pidfd), cable
+        self.boot = boot
         self.started = []
 
     def __repr__(self):
@@ -100,15 +154,19 @@ class Host:
 
     def path(self, inside):
         """Where a path of this host is found from outside."""
+        self._must_be_up()
         return pathlib.Path(f"/proc/{self.pid}/root") / str(inside).lstrip("/")
+
+    def _must_be_up(self):
+        if not self.alive():
+            raise TestbedError(f"{self.name} is down")
 
     # Processes.
 
     def popen(self, argv, *, env=None, user="root", cwd=None, **options):
-        """As subprocess.Popen, as if somebody had logged in here.  `env` is added to the caller's environment, with
-        HOME, PATH and so on those of the host.  Ends with the host."""
-        if not self.alive():
-            raise TestbedError(f"{self.name} is down")
+        """As subprocess.Popen, as if somebody had logged in here.  `env` is added to the caller's environment, in which
+        HOME, PATH and so on are those of the host.  The process ends with the host."""
+        self._must_be_up()
         number, shell = (0, "/bin/bash") if user == "root" else USERS[user]
         home = ROOT_HOME if user == "root" else HOMES / user
         environment = {key: value for key, value in os.environ.items()
@@ -138,6 +196,97 @@ class Host:
                 raise
         return subprocess.CompletedProcess(argv, process.returncode, out, err)
 
+    def processes(self):
+        """All that live here, but for the host's own two: its first process, and the sshd that listens."""
+        return processes_of([self])[self.name] if self.alive() else []
+
+    def listening(self):
+        """The lines of `ss -ltnp`, but for sshd's own."""
+        shown = self.run(["ss", "-Hltnp"]).stdout.splitlines()
+        return [line for line in shown if not (line.split()[3].endswith(":22") and '("sshd"' in line)]
+
+    # Misfortunes.
+
+    def cut(self):
+        """The cable is pulled: nothing gets in or out, and nobody is told."""
+        self._must_be_up()
+        self.cable.cut()
+
+    def heal(self):
+        self._must_be_up()
+        self.cable.heal()
+
+    def slow(self, delay_ms=0, loss_percent=0, seed=0):
+        """A round trip takes `delay_ms` more, half of it each way, and of the frames of either way some are lost, which
+        ones the seed decides.  Connections stay.  Not for throughput: a process in Python carries every frame."""
+        self._must_be_up()
+        self.cable.slow(delay_ms, loss_percent, seed)
+        self.place.ip(f"link set eth0 gso_max_segs {1 if loss_percent else 65535}")
+
+    def fast(self):
+        """Takes back slow()."""
+        self._must_be_up()
+        self.cable.fast()
+
+    def rate(self, limit):
+        """Limits what the host sends ("1gbit"); None lifts it."""
+        if limit:
+            words = ["replace", "dev", "eth0", "root", "tbf", "rate", limit, "burst", "1mb", "latency", "50ms"]
+        else:
+            words = ["del", "dev", "eth0", "root"]
+        done = self.run(["tc", "qdisc", *words])
+        if limit and done.returncode:
+            raise TestbedError(f"tc: {done.stderr.strip()}")
+
+    def kill(self):
+        """The power fails: all processes end at once, and nobody is told.  The cable is pulled first, because the
+        kernel would say goodbye for the dead."""
+        self._must_be_up()
+        self.cable.cut()
+        signal.pidfd_send_signal(self.place.pidfd, signal.SIGKILL)
+        reap(self.started)
+        if not select.select([self.place.pidfd], [], [], 30)[0]:
+            raise TestbedError(f"{self.name} does not end")
+        self.cable.remove()
+
+    def revive(self):
+        """The host starts again: same name, addresses and keys; its processes and private files are gone."""
+        if self.alive():
+            raise TestbedError(f"{self.name} is up")
+        self.boot()
+
+    def begin(self, pidfd):
+        """The host has started (again)."""
+        if self.place.pidfd is not None:
+            os.close(self.place.pidfd)
+        self.place, self.started, self.cable.is_cut = Place(pidfd), [], False
+
+
+def processes_of(hosts):
+    """{host name: [Process]} of all that live; zombies do not, and the permanent ones do not count."""
+    found = {host.name: [] for host in hosts}
+    firsts = {host.pid for host in hosts}
+    by_space = {os.stat(f"/proc/{host.pid}/ns/pid").st_ino: host.name for host in hosts if host.alive()}
+    for pid in (int(name) for name in os.listdir("/proc") if name.isdigit()):
+        try:
+            name = by_space.get(os.stat(f"/proc/{pid}/ns/pid").st_ino)
+            if name and pid not in firsts and (process := look_at(pid)):
+                found[name].append(process)
+        except OSError:  # it has just ended
+            pass
+    return found
+
+
+def look_at(pid):
+    """None if it is a zombie, or an sshd that only listens."""
+    here = pathlib.Path(f"/proc/{pid}")
+    argv = here.joinpath("cmdline").read_bytes().rstrip(b"\0").split(b"\0")
+    state = here.joinpath("stat").read_text(errors="replace").rpartition(") ")[2][0]
+    if state in "ZX" or (argv[0].startswith(b"sshd:") and b"[listener]" in argv[0]):
+        return None
+    pairs = (pair.partition(b"=") for pair in here.joinpath("environ").read_bytes().split(b"\0") if pair)
+    return Process(pid, argv, {key: value for key, _, value in pairs})
+
 
 class Cluster:
     """h0 … hn, the launcher's host and n others.  Ends with close(), with the `with` block, or with this process.
@@ -150,15 +299,16 @@ class Cluster:
     def __init__(self, n, *, sshd_options=None, ipv6=True, visible=()):
         if not 0 <= n <= MOST_HOSTS:
             raise TestbedError(f"{n} hosts: from 0 to {MOST_HOSTS} can be made")
-        self.plan = Plan(n, ipv6, sshd_options or {}, [str(path) for path in (TOP, BUILD, *visible) if os.path.isdir(path)])
-        self.hosts = {}
-        self.lock = threading.Lock()
+        self.plan = Plan(n, ipv6, sshd_options or {},
+                         [str(path) for path in (TOP, BUILD, *visible) if os.path.isdir(path)])
+        self.hosts, self.switch = {}, None
+        self.lock = threading.Lock()  # one question to the supervisor at a time
         self.control, self.supervisor = self._start_supervisor()
         try:
-            self.control.send(json.dumps(vars(self.plan)).encode())
-            self.switch = Place(self._answer()[1])  # where the bridge is
-            for _ in self.plan.everybody():
-                self._meet(*self._answer())
+            self._say(vars(self.plan))
+            self.switch = Place(self._hear()[1])  # where the bridge is
+            self.hosts = {host.name: host for host in map(self._host, self.plan.everybody())}
+            self._meet(len(self.hosts))
         except BaseException:
             self.close()
             raise
@@ -175,20 +325,35 @@ class Cluster:
         os.close(maker)
         return ours, process
 
-    def _answer(self):
+    def _host(self, i):
+        return Host(self.plan.name(i), self.plan.address(i), self.plan.address6(i), None, Cable(self.switch, i),
+                    lambda: self._boot(i))
+
+    def _boot(self, i):
+        with self.lock:
+            self._say({"boot": [i]})
+            self._meet(1)
+
+    def _meet(self, count):
+        for _ in range(count):
+            said, pidfd = self._hear()
+            self.hosts[self.plan.name(said["host"])].begin(pidfd)
+
+    def _say(self, content):
+        self.control.send(json.dumps(content).encode())
+
+    def _hear(self):
         packet, descriptors, _, _ = socket.recv_fds(self.control, 1 << 16, 1)
         said = json.loads(packet) if packet else {"error": "the supervisor ended"}
         if "error" in said:
             raise TestbedError(said["error"])
         return said, descriptors[0]
 
-    def _meet(self, said, pidfd):
-        i = said["host"]
-        name = self.plan.name(i)
-        self.hosts[name] = Host(name, self.plan.address(i), self.plan.address6(i), pidfd)
-
     def __getitem__(self, name):
-        return self.hosts[name]
+        try:
+            return self.hosts[name]
+        except KeyError:
+            raise TestbedError(f"there is no host {name}, but {', '.join(self.hosts)}") from None
 
     def __iter__(self):
         return iter(self.hosts.values())
@@ -199,12 +364,28 @@ class Cluster:
     def __exit__(self, *_):
         self.close()
 
+    def left(self, timeout=8):
+        """Waits until nothing runs on any host; after so many seconds, what still does, as {host name: [Process]}."""
+        if self.control.fileno() < 0:  # closed: nothing can be left
+            return {}
+        until = time.monotonic() + timeout
+        while True:
+            found = {name: some for name, some in processes_of(list(self)).items() if some}
+            if not found or time.monotonic() > until:
+                return found
+            time.sleep(0.02)
+
     def close(self):
         """Returns when nothing is left."""
         self.control.close()
         for host in self:
             reap(host.started)
+            host.cable.reap()
         self.supervisor.wait(timeout=30)
+        for place in [self.switch, *(host.place for host in self)]:
+            if place and place.pidfd is not None:
+                os.close(place.pidfd)
+                place.pidfd = None
 
 
 def reap(processes):

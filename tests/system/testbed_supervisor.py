@@ -50,6 +50,11 @@ class Plan:
     def address6(self, i):
         return f"fd77::{i + 1:x}" if self.ipv6 else None
 
+    @staticmethod
+    def hardware_address(i):
+        """A host that starts again is still the same card: its neighbours remember it."""
+        return f"02:77:00:00:{i >> 8:02x}:{i & 255:02x}"
+
     def names(self, i):
         """All that a host may be called, by address."""
         yield self.address(i), self.name(i)
@@ -249,7 +254,8 @@ class Supervisor:
         for i in numbers:
             expect(sockets[i], b"made")
         ip(command for i in numbers for command in (
-            f"link add v{i} type veth peer name eth0 netns {self.inits[i]}", f"link set v{i} master br0 up"))
+            f"link add v{i} type veth peer name eth0 address {self.plan.hardware_address(i)} netns {self.inits[i]}",
+            f"link set v{i} master br0 up"))
         for i in numbers:
             sockets[i].send(b"!")
         for i in numbers:
