@@ -143,6 +143,31 @@ def test_two_clusters_do_not_know_each_other(hosts, cluster):
     assert ssh(hosts, "h1").returncode == 0
 
 
+def test_what_is_wrong_is_said(cluster):
+    with pytest.raises(testbed.TestbedError, match="h0: sshd does not start: .*Nonsense"):
+        testbed.Cluster(1, sshd_options={"Nonsense": "yes"})
+    with pytest.raises(testbed.TestbedError, match="from 0 to"):
+        testbed.Cluster(5000)
+
+
+def test_by_hand(cluster):
+    def by_hand(*words):
+        done = subprocess.run([HERE / "cluster", "--name", f"test_{os.getpid()}", *words], stdin=subprocess.DEVNULL,
+                              capture_output=True, text=True, timeout=60)
+        return done.returncode, done.stdout or done.stderr
+
+    assert by_hand("up", "1")[0] == 0
+    try:
+        assert by_hand("ssh", "h1", "hostname") == (0, "h1\n")
+        assert by_hand("run", "--user", "bob", "h0", "--", "sh", "-c", "whoami; kill -9 $$") == (137, "bob\n")
+        assert by_hand("kill", "h1")[0] == 0
+        assert by_hand("run", "h1", "true") == (1, "cluster: h1 is down\n")
+        assert by_hand("list")[1].splitlines()[1].split() == ["h1", "10.77.0.2", "fd77::2", "down"]
+    finally:
+        assert by_hand("down")[0] == 0
+    assert by_hand("list")[1].startswith("cluster: there is no cluster here")
+
+
 def test_many_hosts_are_made_in_a_few_seconds(cluster):
     began = time.monotonic()
     many = cluster(64)
@@ -152,15 +177,20 @@ def test_many_hosts_are_made_in_a_few_seconds(cluster):
     many.close()
 
 
+# It takes note of what ends, as a test does that closes its cluster: a zombie would hold its namespace.
 MAKER = """
-import sys, time
+import os, sys, time
 sys.path.insert(0, sys.argv[1])
 import testbed
 cluster = testbed.Cluster(2)
 cluster["h1"].slow(delay_ms=1)
 cluster["h2"].popen(["setsid", "sleep", "600"])
 print("up", flush=True)
-time.sleep(600)
+while True:
+    try:
+        os.wait()
+    except ChildProcessError:
+        time.sleep(600)
 """
 
 
@@ -180,6 +210,7 @@ def test_however_a_cluster_ends_nothing_of_it_is_left(hosts, victim):
     assert len(below) >= 10, [k.stat_of(pid) for pid in below]  # unshare, supervisor, 3 hosts, 3 sshd, relay, sleep
     unshare = next(pid for pid in k.children_of(maker.pid) if k.stat_of(pid)[0] == "unshare")
     os.kill({"maker": maker.pid, "unshare": unshare, "supervisor": k.children_of(unshare)[0]}[victim], signal.SIGKILL)
-    assert k.eventually(lambda: not set(below) & set(k.processes()), timeout=5), [k.stat_of(pid) for pid in below]
+    gone = k.eventually(lambda: not set(below) & set(k.processes()), timeout=5)
     k.end(maker)
+    assert gone, victim
     assert names_on(hosts["h2"]) == before and hosts["h2"].processes() == []

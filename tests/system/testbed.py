@@ -31,7 +31,10 @@ HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parents[1]
 BUILD = pathlib.Path(os.environ.get("KOLO_BUILD", TOP / "build/release")).resolve()
 MOST_HOSTS = 1000  # a bridge has 1023 ports
+APART = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--mount", "--net", "--uts", "--ipc"]
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+# For what belongs to the testbed itself: no test shall take it for something that it started.
+BARE = {"PATH": PATH, "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1"}
 # Of the maker's environment, what would lead out of the host.
 NOT_INSIDE = ("TMPDIR", "XDG_RUNTIME_DIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "BASH_ENV", "ENV")
 
@@ -48,8 +51,8 @@ def why_not():
     for program in ("unshare", "ip", "ssh", "ssh-keygen", "/usr/sbin/sshd", *(shell for _, shell in USERS.values())):
         if not shutil.which(program):
             return f"{program} is not installed (see packaging/packages)"
-    done = subprocess.run(["unshare", "--pid", "--fork", "--mount", "--net", "--uts", "--ipc", "ip", "link", "add", "br0",
-                           "type", "bridge"], capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    done = subprocess.run([*APART, "ip", "link", "add", "br0", "type", "bridge"], stdin=subprocess.DEVNULL,
+                          capture_output=True, text=True, check=False)
     return f"namespaces or bridges cannot be made: {done.stderr.strip()}" if done.returncode else None
 
 
@@ -74,7 +77,7 @@ class Place:
             return subprocess.Popen([str(word) for word in argv], preexec_fn=in_child, **options)
 
     def ip(self, *commands):
-        process = self.popen(["ip", "-batch", "-"], stdin=-1, stdout=-1, stderr=-1, text=True)
+        process = self.popen(["ip", "-batch", "-"], stdin=-1, stdout=-1, stderr=-1, text=True, env=BARE)
         _, said = process.communicate("".join(f"{command}\n" for command in commands), timeout=30)
         if process.returncode:
             raise TestbedError(f"ip: {said.strip()}")
@@ -100,7 +103,7 @@ class Cable:
         self.fast()
         self.relay = self.switch.popen(
             [sys.executable, HERE / "testbed_relay.py", self.port, self.tap, delay_ms, loss_percent, seed],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, cwd="/")
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, cwd="/", env=BARE)
         if self.relay.stdout.readline() != b"ready\n":
             self._end_relay()
             raise TestbedError("the relay does not start")
@@ -318,9 +321,8 @@ class Cluster:
         # The socket tells of this process's end, unless a forked child holds it too; the pidfd always does.
         maker = os.pidfd_open(os.getpid())
         process = subprocess.Popen(
-            ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--mount", "--net", "--uts", "--ipc",
-             sys.executable, HERE / "testbed_supervisor.py", str(theirs.fileno()), str(maker)],
-            stdin=subprocess.DEVNULL, pass_fds=(theirs.fileno(), maker), cwd="/", start_new_session=True)
+            [*APART, sys.executable, HERE / "testbed_supervisor.py", str(theirs.fileno()), str(maker)],
+            stdin=subprocess.DEVNULL, pass_fds=(theirs.fileno(), maker), cwd="/", env=BARE, start_new_session=True)
         theirs.close()
         os.close(maker)
         return ours, process

@@ -77,8 +77,9 @@ def open_tap(name, whole_frames):
 
 def carry(directions):
     while True:
-        wait = min(direction.next_due() for direction in directions) - time.monotonic()
-        readable = select.select([d.source for d in directions], [], [], None if wait == float("inf") else max(wait, 0))[0]
+        due = min(direction.next_due() for direction in directions)
+        wait = max(due - time.monotonic(), 0) if due < float("inf") else None
+        readable, _, _ = select.select([direction.source for direction in directions], [], [], wait)
         for direction in directions:
             if direction.source in readable:
                 direction.take_in()

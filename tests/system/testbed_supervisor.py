@@ -82,8 +82,9 @@ def make_files(plan):
 
 def make_keys(names):
     """At once: most of the time goes into starting the programs."""
-    running = [subprocess.Popen(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", name, "-f", FILES / "keys" / name],
-                                stdin=subprocess.DEVNULL) for name in names]
+    command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", ""]
+    running = [subprocess.Popen([*command, "-C", name, "-f", FILES / "keys" / name], stdin=subprocess.DEVNULL)
+               for name in names]
     if any([one.wait() for one in running]):
         raise RuntimeError("ssh-keygen failed")
 
@@ -319,10 +320,11 @@ def main():
         os.set_inheritable(descriptor, False)
     try:
         serve(control, maker)
+    except BrokenPipeError:  # the maker has gone meanwhile
+        pass
     except (OSError, RuntimeError) as error:
         answer(control, {"error": str(error)})
-        os._exit(1)
-    os._exit(0)
+    os._exit(0)  # and with this process all that it holds
 
 
 if __name__ == "__main__":
