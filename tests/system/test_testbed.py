@@ -13,6 +13,13 @@ import testbed
 HERE = pathlib.Path(__file__).parent
 # The quick key exchange: what is tested is the testbed, not OpenSSH's patience.
 SSH = ["ssh", "-o", "StrictHostKeyChecking=yes", "-o", "BatchMode=yes", "-o", "KexAlgorithms=curve25519-sha256"]
+CONNECT = """
+import socket, sys, time
+for _ in range(3):
+    began = time.monotonic()
+    socket.create_connection((sys.argv[1], 22), 20)
+    print(time.monotonic() - began)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -25,10 +32,9 @@ def ssh(hosts, target, command="true", patience=10, timeout=30):
 
 
 def round_trip(hosts, name):
-    """Seconds from a SYN to its answer."""
-    script = "import socket, sys, time; t = time.monotonic(); socket.create_connection((sys.argv[1], 22), 20); " \
-             "print(time.monotonic() - t)"
-    return float(hosts["h0"].run([sys.executable, "-c", script, name]).stdout)
+    """Seconds from a SYN to its answer, the best of three."""
+    done = hosts["h0"].run([sys.executable, "-c", CONNECT, name])
+    return min(map(float, done.stdout.split()))
 
 
 @pytest.mark.parametrize("target", ["h1", "10.77.0.2", "h1-v6", "fd77::2"])
@@ -133,11 +139,12 @@ def test_a_killed_host_is_gone_at_once_and_comes_back_empty(hosts):
     session.wait(timeout=5)
 
 
-def test_two_clusters_do_not_know_each_other(hosts, cluster):
-    other = cluster(1, sshd_options={"Banner": "/etc/hostname"}, ipv6=False)
-    other["h1"].run(["touch", "/tmp/the-other"])
-    assert ssh(other, "h1", "ls /tmp").stdout == "the-other\n"
-    assert "the-other" not in ssh(hosts, "h1", "ls /tmp").stdout
+def test_two_clusters_do_not_know_each_other(hosts, cluster, tmp_path):
+    other = cluster(1, sshd_options={"Banner": "/etc/shells"}, ipv6=False, visible=[tmp_path])
+    done = ssh(other, "h1", f"touch /dev/shm/the-other {tmp_path}/result; ls /dev/shm")
+    assert done.stdout == "the-other\n" and "/etc/shells" in done.stderr, done
+    assert "the-other" not in ssh(hosts, "h1", "ls /dev/shm").stdout
+    assert (tmp_path / "result").exists()
     assert other["h1"].address6 is None and ssh(other, "h1-v6").returncode == 255
     other.close()
     assert ssh(hosts, "h1").returncode == 0

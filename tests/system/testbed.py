@@ -11,10 +11,10 @@ because pytest's tmp_path is there.
 
 The hosts live as long as the process that made them (testbed_supervisor.py has the picture).
 """
+import contextlib
 import json
 import os
 import pathlib
-import select
 import shutil
 import signal
 import socket
@@ -30,7 +30,7 @@ from testbed_supervisor import HOMES, ROOT_HOME, USERS, Plan
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parents[1]
 BUILD = pathlib.Path(os.environ.get("KOLO_BUILD", TOP / "build/release")).resolve()
-MOST_HOSTS = 1000  # a bridge has 1023 ports
+MOST_HOSTS = 500  # each is a descriptor here, and 1024 of them are what a process usually gets
 APART = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--mount", "--net", "--uts", "--ipc"]
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 # For what belongs to the testbed itself: no test shall take it for something that it started.
@@ -63,7 +63,7 @@ class Place:
         self.pidfd = pidfd
 
     def alive(self):
-        return self.pidfd is not None and not select.select([self.pidfd], [], [], 0)[0]
+        return self.pidfd is not None and not kernel.has_ended(self.pidfd)
 
     def popen(self, argv, prepare=lambda: None, **options):
         """A process inside, and yet a child of this process: its pid is as seen from here, signals reach it."""
@@ -89,15 +89,12 @@ class Cable:
     def __init__(self, switch, i):
         self.switch, self.port, self.tap = switch, f"v{i}", f"slow{i}"
         self.relay = None
-        self.is_cut = False
 
     def cut(self):
         self.switch.ip(f"link set {self.port} down")
-        self.is_cut = True
 
     def heal(self):
         self.switch.ip(f"link set {self.port} up")
-        self.is_cut = False
 
     def slow(self, delay_ms, loss_percent, seed):
         self.fast()
@@ -183,7 +180,10 @@ class Host:
             os.setuid(number)
             os.chdir(wanted if cwd or os.access(wanted, os.X_OK) else home)
 
-        process = self.place.popen(argv, log_in, env={**environment, **(env or {})}, **options)
+        try:
+            process = self.place.popen(argv, log_in, env={**environment, **(env or {})}, **options)
+        except (subprocess.SubprocessError, ProcessLookupError) as error:
+            raise TestbedError(f"{self.name} has just ended, or has no {wanted}") from error
         self.started = [one for one in self.started if one.returncode is None] + [process]
         return process
 
@@ -248,7 +248,7 @@ class Host:
         self.cable.cut()
         signal.pidfd_send_signal(self.place.pidfd, signal.SIGKILL)
         reap(self.started)
-        if not select.select([self.place.pidfd], [], [], 30)[0]:
+        if not kernel.has_ended(self.place.pidfd, within=30):
             raise TestbedError(f"{self.name} does not end")
         self.cable.remove()
 
@@ -262,7 +262,7 @@ class Host:
         """The host has started (again)."""
         if self.place.pidfd is not None:
             os.close(self.place.pidfd)
-        self.place, self.started, self.cable.is_cut = Place(pidfd), [], False
+        self.place, self.started = Place(pidfd), []
 
 
 def processes_of(hosts):
@@ -379,6 +379,10 @@ class Cluster:
 
     def close(self):
         """Returns when nothing is left."""
+        if self.control.fileno() < 0:
+            return
+        with contextlib.suppress(OSError):  # the supervisor may have ended by itself
+            self.control.shutdown(socket.SHUT_RDWR)  # closing does nothing while a forked child holds it too
         self.control.close()
         for host in self:
             reap(host.started)

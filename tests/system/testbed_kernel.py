@@ -2,6 +2,7 @@
 import contextlib
 import ctypes
 import os
+import select
 
 NEW_MOUNT, NEW_UTS, NEW_IPC, NEW_PID, NEW_NET = 0x00020000, 0x04000000, 0x08000000, 0x20000000, 0x40000000
 MS_BIND, MS_REC = 1 << 12, 1 << 14
@@ -53,6 +54,13 @@ def children_born_in(pidfd):
             enter(own, NEW_PID)
     finally:
         os.close(own)
+
+
+def has_ended(pidfd, within=0):
+    """Whether the process has, or does in so many seconds."""
+    poller = select.poll()
+    poller.register(pidfd, select.POLLIN)
+    return bool(poller.poll(within * 1000))
 
 
 def pid_of(pidfd):
