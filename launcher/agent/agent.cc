@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <deque>
 #include <map>
@@ -30,7 +31,7 @@ namespace {
 
 constexpr auto kLeaseBeforeHello = 30s;  // for a launcher on a slow link to say its first word
 constexpr auto kSecondLook = 200ms;
-constexpr auto kSettling = 500ms;   // of a worker, before anything is spent on its accounts
+constexpr auto kSettling = 2s;      // of a worker, before anything is spent on its accounts
 constexpr auto kLook = 1500ms;      // at what the workers do, when one has failed
 constexpr auto kLastWords = 500ms;  // for what is still to be said when we go
 
@@ -227,12 +228,18 @@ void Agent::on(const Start& start) {
     accounts_timer_ = loop_.at(loop_.now() + kSettling, [this] { open_accounts(); });
 }
 
-// A cgroup costs a third of what it takes to start a process, so it comes when that one is past its
-// first moments, and nobody waits for it.
+// To make a cgroup costs a third of what it takes to start a process, and to move somebody there
+// may hold us up for ten milliseconds while others fork and end.  So it comes when the workers are
+// past their beginning, to one after the other.
 void Agent::open_accounts() {
+  constexpr auto kPause = 20ms;
   accounts_timer_.reset();
-  for (auto& [id, worker] : workers_)
-    if (!worker->enter_cgroup(*home_)) return home_.reset();
+  const auto next = std::find_if(workers_.begin(), workers_.end(), [](const auto& w) {
+    return w.second->running() && !w.second->cgroup();
+  });
+  if (next == workers_.end()) return;
+  if (!next->second->enter_cgroup(*home_)) return home_.reset();
+  accounts_timer_ = loop_.at(loop_.now() + kPause, [this] { open_accounts(); });
 }
 
 void Agent::refuse(const Start& start, const Error& why) {

@@ -68,7 +68,6 @@ Result<std::unique_ptr<Worker>> Worker::start(Loop& loop, const Start& start, Ev
 }
 
 bool Worker::enter_cgroup(const Cgroup& home) {
-  if (cgroup_ || !running_) return true;
   auto made = WorkerCgroup::create(home, id_);
   if (!made || !made->take_in(pid_)) return false;
   cgroup_ = std::move(*made);

@@ -24,7 +24,7 @@ class Worker {
 
   static Result<std::unique_ptr<Worker>> start(Loop&, const Start&, Events);
 
-  // Gives it a cgroup of its own below that one, if it has none.  Whether it has one then.
+  // Gives it a cgroup of its own below that one.  Whether that can be had.
   bool enter_cgroup(const Cgroup& home);
 
   pid_t pid() const { return pid_; }
