@@ -111,7 +111,6 @@ struct Trouble {
   // Linux with Yama lets a process be traced by those it descends from, and by whom it names with
   // all that descends from that one.  Elsewhere there is nothing to ask for.
   if (request.may_be_examined) ::prctl(PR_SET_PTRACER, parent);
-  if (request.cgroup >= 0) (void)!::write(request.cgroup, "0", 1);
   // Above 2 first: a source may be one of the numbers that another target takes.
   std::array<int, 3> sources = {request.in, request.out, request.err};
   for (int& fd : sources)

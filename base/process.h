@@ -22,7 +22,6 @@ struct SpawnRequest {
   std::optional<mode_t> umask;      // none keeps the caller's
   std::vector<int> cpus;            // where it may run, ascending; empty: where the caller may
   int extra = -1;                   // becomes kExtraFd, if there is room for so high a number
-  int cgroup = -1;                  // its open tasks or cgroup.procs: joined before it runs
   bool may_be_examined = false;     // by any process that descends from this one
 };
 

@@ -62,6 +62,7 @@ class StatusPage {
   static Result<StatusPage> create();
 
   int fd() const { return fd_.get(); }  // to be handed to the worker
+  void handed_over() { fd_.reset(); }   // it has its own now
   Status read() const;
 
  private:

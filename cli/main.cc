@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <malloc.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -39,6 +40,14 @@ void fill_standard_descriptors() {
   ::close(fd);
 }
 
+// Buffers of some hundred kilobytes come and go while workers write: to give each back to the
+// kernel and to be given it again costs more than what is done with it.
+void keep_freed_memory() {
+  constexpr int kKept = 16 << 20;
+  ::mallopt(M_TRIM_THRESHOLD, kKept);
+  ::mallopt(M_MMAP_THRESHOLD, kKept);
+}
+
 // Whether the user can do something about it, or the system could not.
 int exit_code(const Error& error) {
   const bool usage = error.code() == Errc::invalid_input || error.code() == Errc::unsupported;
@@ -51,9 +60,7 @@ void say(std::FILE* to, const std::string& text) {
 }
 
 LogLevel level_of(const News& news) {
-  const bool for_all =
-      std::holds_alternative<news::Warning>(news) || std::holds_alternative<news::Placed>(news);
-  return for_all ? LogLevel::warning : LogLevel::info;
+  return is_detail(news) ? LogLevel::info : LogLevel::warning;
 }
 
 void say_notes(const std::vector<std::string>& notes) {
@@ -102,7 +109,7 @@ void keep_report(const std::string& directory, const Outcome& outcome) {
 }
 
 int carry_out(RunJob run) {
-  if (run.verbose) log_from(LogLevel::info);
+  if (run.spec.verbose) log_from(LogLevel::info);
   say_notes(run.notes);
   std::error_code error;
   run.spec.self = std::filesystem::read_symlink("/proc/self/exe", error).string();
@@ -155,5 +162,6 @@ int main_with(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   kolo::fill_standard_descriptors();
+  kolo::keep_freed_memory();
   return kolo::main_with(std::vector<std::string>(argv + 1, argv + argc));
 }

@@ -75,7 +75,7 @@ Result<Request> job_of(const Values& values, const std::optional<Allocation>& al
                        const Surroundings& around, RunJob run) {
   if (auto applied = apply_size(values, allocation, around, run); !applied) return applied.error();
   if (auto applied = apply_options(values, around.variable, run); !applied) return applied.error();
-  run.verbose = values.has("--verbose");
+  run.spec.verbose = values.has("--verbose");
   run.dry_run = values.has("--dry-run");
   run.json = values.has("--json");
   if (run.json && !run.dry_run) return refuse("argument --json: goes with --dry-run");

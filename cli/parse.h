@@ -28,7 +28,6 @@ struct CheckBuild {
 };
 struct RunJob {
   JobSpec spec;
-  bool verbose = false;
   bool dry_run = false, json = false;
   std::vector<std::string> notes;  // for the user, a line each
 };

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <deque>
 #include <map>
@@ -30,6 +31,7 @@ namespace {
 
 constexpr auto kLeaseBeforeHello = 30s;  // for a launcher on a slow link to say its first word
 constexpr auto kSecondLook = 200ms;
+constexpr auto kSettling = 2s;      // of a worker, before anything is spent on its accounts
 constexpr auto kLook = 1500ms;      // at what the workers do, when one has failed
 constexpr auto kLastWords = 500ms;  // for what is still to be said when we go
 
@@ -68,12 +70,14 @@ class Agent {
   void on_child_ended(pid_t, const ExitStatus&);
   void on_output(std::uint32_t worker, Stream, ByteView);
   void check_lease(bool again);
+  void open_accounts();
 
   void end(Duration grace, const std::string& why);
   void kill_all();
   bool any_running() const;
   void signal_all(int signo);
   void make_room(std::uint64_t acknowledged);
+  void set_reading(bool);
 
   Loop& loop_;
   Fd signals_, guard_;
@@ -84,8 +88,9 @@ class Agent {
   TimePoint last_heard_;
   Loop::Timer lease_timer_;
 
-  const std::optional<Cgroup> home_ = usable_cgroup();
+  std::optional<Cgroup> home_ = usable_cgroup();  // none: no cgroup can be had for a worker
   OomWatch oom_{home_};
+  std::optional<Loop::Timer> accounts_timer_;
   std::map<std::uint32_t, std::unique_ptr<Worker>> workers_;
   struct Look {
     std::vector<std::uint32_t> workers;
@@ -100,6 +105,7 @@ class Agent {
   };
   std::deque<Sent> unacknowledged_;
   std::size_t unacknowledged_bytes_ = 0;
+  bool reading_ = true;  // there is room for what the workers write
   bool launcher_gone_ = false, held_ = false;
 
   bool ending_ = false;
@@ -208,7 +214,7 @@ void Agent::on(const Start& start) {
     return refuse(start, Error(Errc::exists, "a worker of this number was started before"));
   const auto id = start.worker;
   auto worker =
-      Worker::start(loop_, start, home_,
+      Worker::start(loop_, start,
                     {.on_output = [this, id](Stream s, ByteView bytes) { on_output(id, s, bytes); },
                      .on_taken =
                          [this, id](std::size_t bytes) {
@@ -216,8 +222,24 @@ void Agent::on(const Start& start) {
                          }});
   if (!worker) return refuse(start, worker.error());
   channel_.send(Up(Started{start.worker, (*worker)->pid()}));
-  (*worker)->set_reading(unacknowledged_bytes_ < kOutputWindow);
+  (*worker)->set_reading(reading_);
   workers_[start.worker] = std::move(*worker);
+  if (home_ && !accounts_timer_)
+    accounts_timer_ = loop_.at(loop_.now() + kSettling, [this] { open_accounts(); });
+}
+
+// To make a cgroup costs a third of what it takes to start a process, and to move somebody there
+// may hold us up for ten milliseconds while others fork and end.  So it comes when the workers are
+// past their beginning, to one after the other.
+void Agent::open_accounts() {
+  constexpr auto kPause = 20ms;
+  accounts_timer_.reset();
+  const auto next = std::find_if(workers_.begin(), workers_.end(), [](const auto& w) {
+    return w.second->running() && !w.second->cgroup();
+  });
+  if (next == workers_.end()) return;
+  if (!next->second->enter_cgroup(*home_)) return home_.reset();
+  accounts_timer_ = loop_.at(loop_.now() + kPause, [this] { open_accounts(); });
 }
 
 void Agent::refuse(const Start& start, const Error& why) {
@@ -306,18 +328,20 @@ void Agent::on_output(std::uint32_t worker, Stream stream, ByteView bytes) {
       channel_.send(Up(Output{worker, stream, microseconds, Bytes(bytes.begin(), bytes.end())}));
   unacknowledged_.push_back({seq, bytes.size()});
   unacknowledged_bytes_ += bytes.size();
-  if (unacknowledged_bytes_ >= kOutputWindow)
-    for (auto& [id, w] : workers_) w->set_reading(false);
+  if (unacknowledged_bytes_ >= kOutputWindow) set_reading(false);
 }
 
 void Agent::make_room(std::uint64_t acknowledged) {
-  const bool was_full = unacknowledged_bytes_ >= kOutputWindow;
   while (!unacknowledged_.empty() && unacknowledged_.front().seq <= acknowledged) {
     unacknowledged_bytes_ -= unacknowledged_.front().bytes;
     unacknowledged_.pop_front();
   }
-  if (was_full && unacknowledged_bytes_ < kOutputWindow)
-    for (auto& [id, worker] : workers_) worker->set_reading(true);
+  if (unacknowledged_bytes_ < kOutputWindow / 2) set_reading(true);
+}
+
+void Agent::set_reading(bool reading) {
+  if (std::exchange(reading_, reading) == reading) return;
+  for (auto& [id, worker] : workers_) worker->set_reading(reading);
 }
 
 // SIGCHLD and not a pidfd for each worker: as a subreaper we must reap orphans too, of which

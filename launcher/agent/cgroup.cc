@@ -123,9 +123,9 @@ void want_memory_below(const Cgroup& home) {
   if (control) (void)!::write(control.get(), "+memory", 7);
 }
 
-// Writing "0" to the file that moves one thread is quick, and between vfork and exec a process has
-// no other.  By cgroup.procs the kernel first waits until no process of the machine forks or ends,
-// which took 25 ms where this was measured; version 2 has nothing else.
+// With version 1 memory is charged to where the first thread of a process is, and to move one
+// thread is quick.  By cgroup.procs the kernel first waits until no process of the machine forks or
+// ends, which took 25 ms where this was measured; version 2 has nothing else.
 const char* entrance_file(int version) {
   return version == 1 ? "tasks" : "cgroup.procs";
 }
@@ -214,29 +214,28 @@ Result<WorkerCgroup> WorkerCgroup::create(const Cgroup& home, std::uint32_t work
   // What is there was left by an agent that had our number.
   if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST)
     return Error::from_errno("making the cgroup " + folder);
-  Fd entrance(::open(fmt::format("{}/{}", folder, entrance_file(place.version)).c_str(),
-                     O_WRONLY | O_CLOEXEC));
-  std::optional<Error> why;
-  if (!entrance)
-    why = Error::from_errno("entering the cgroup " + folder);
-  else if (!counts_memory(place))
-    why = Error(Errc::unsupported, "memory is not counted for cgroups in " + home.folder);
-  if (!why) return WorkerCgroup(place, std::move(entrance));
+  if (counts_memory(place)) return WorkerCgroup(place);
   ::rmdir(folder.c_str());
-  return *why;
+  return Error(Errc::unsupported, "memory is not counted for cgroups in " + home.folder);
 }
 
 WorkerCgroup::WorkerCgroup(WorkerCgroup&& other) noexcept
-    : place_(std::exchange(other.place_, {})), entrance_(std::move(other.entrance_)) {}
+    : place_(std::exchange(other.place_, {})) {}
 
 WorkerCgroup& WorkerCgroup::operator=(WorkerCgroup&& other) noexcept {
   std::swap(place_, other.place_);
-  std::swap(entrance_, other.entrance_);
   return *this;
 }
 
 WorkerCgroup::~WorkerCgroup() {
   remove();
+}
+
+bool WorkerCgroup::take_in(pid_t pid) const {
+  const auto file = fmt::format("{}/{}", place_.folder, entrance_file(place_.version));
+  const Fd entrance(::open(file.c_str(), O_WRONLY | O_CLOEXEC));
+  const auto text = std::to_string(pid);
+  return entrance && ::write(entrance.get(), text.data(), text.size()) > 0;
 }
 
 bool WorkerCgroup::kill() const {

@@ -55,8 +55,8 @@ class WorkerCgroup {
 
   const Cgroup& place() const { return place_; }
 
-  // For SpawnRequest.
-  int entrance() const { return entrance_.get(); }
+  // Whether the process is in it from now on, with all that it starts.
+  bool take_in(pid_t) const;
 
   // Kills all that is in it at once, however it has forked.  Whether that can be had: version 2,
   // Linux 5.14.
@@ -66,11 +66,9 @@ class WorkerCgroup {
   bool remove();
 
  private:
-  WorkerCgroup(Cgroup place, Fd entrance)
-      : place_(std::move(place)), entrance_(std::move(entrance)) {}
+  explicit WorkerCgroup(Cgroup place) : place_(std::move(place)) {}
 
   Cgroup place_;  // an empty folder: none, or removed
-  Fd entrance_;
 };
 
 // "kolo-AGENT-WORKER"

@@ -266,5 +266,6 @@ inline constexpr std::size_t kInputBytes = 64 << 10;
 // How much output an agent may have under way that is not acknowledged: a terminal that stands
 // still then holds up the workers that write, and nothing else.
 inline constexpr std::size_t kOutputWindow = 1 << 20;
+inline constexpr std::size_t kAckBytes = kOutputWindow / 8;  // that are worth an Ack
 
 }  // namespace kolo::agent

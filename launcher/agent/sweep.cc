@@ -15,12 +15,21 @@ void adopt_orphans() {
   KOLO_ASSERT(::prctl(PR_SET_CHILD_SUBREAPER, 1) == 0);
 }
 
+namespace {
+
+bool has_children() {
+  siginfo_t info{};
+  return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
+}
+
+}  // namespace
+
 void sweep() {
-  for (;;) {
+  while (has_children()) {
     for (const pid_t child : children()) ::kill(child, SIGKILL);
     // All that we know of are dying: wait for one, take the others that are done, look again.
     siginfo_t info{};
-    if (::waitid(P_ALL, 0, &info, WEXITED) != 0 && errno == ECHILD) return;
+    ::waitid(P_ALL, 0, &info, WEXITED);
     while (reap()) {
     }
   }

@@ -15,10 +15,10 @@ namespace {
 
 constexpr int kOutputPipe = 256 << 10;
 
-// A pipe, or nothing to read.
+// Its read end is for the worker.  Who is given nothing to read has the agent's own stdin, which is
+// /dev/null.
 Result<Pipe> source_of_input(const Start& start) {
-  if (start.has_input) return make_pipe();
-  return Pipe{Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC)), {}};
+  return start.has_input ? make_pipe() : Pipe{};
 }
 
 }  // namespace
@@ -28,8 +28,7 @@ Worker::Worker(Loop& loop, Events events)
       events_(std::move(events)),
       sources_{{Stream::out, {}, {}}, {Stream::err, {}, {}}} {}
 
-Result<std::unique_ptr<Worker>> Worker::start(Loop& loop, const Start& start,
-                                              const std::optional<Cgroup>& home, Events events) {
+Result<std::unique_ptr<Worker>> Worker::start(Loop& loop, const Start& start, Events events) {
   auto in = source_of_input(start), out = make_pipe(), err = make_pipe();
   if (!in) return in.error();
   if (!out) return out.error();
@@ -39,12 +38,10 @@ Result<std::unique_ptr<Worker>> Worker::start(Loop& loop, const Start& start,
     if (*end)
       if (auto set = set_nonblocking(end->get()); !set) return set.error();
 
-  // Neither of these is needed: what they tell is then not known.
   std::unique_ptr<Worker> worker(new Worker(loop, std::move(events)));
+  worker->id_ = start.worker;
+  // Without it we do not know what it tells.
   if (auto page = StatusPage::create()) worker->page_ = std::move(*page);
-  if (auto made = home ? WorkerCgroup::create(*home, start.worker)
-                       : Result<WorkerCgroup>(Error(Errc::unsupported, "")))
-    worker->cgroup_ = std::move(*made);
   std::vector<std::string> env = start.env;
   if (worker->page_) env.push_back(fmt::format("{}={}", kStatusVariable, kExtraFd));
 
@@ -59,19 +56,27 @@ Result<std::unique_ptr<Worker>> Worker::start(Loop& loop, const Start& start,
                           .umask = static_cast<mode_t>(start.umask),
                           .cpus = {start.cpus.begin(), start.cpus.end()},
                           .extra = worker->page_ ? worker->page_->fd() : -1,
-                          .cgroup = worker->cgroup_ ? worker->cgroup_->entrance() : -1,
                           .may_be_examined = true});
   if (!pid) return pid.error();
 
   worker->pid_ = *pid;
+  if (worker->page_) worker->page_->handed_over();
   worker->input_ = std::move(in->write_end);
   worker->sources_[0].fd = std::move(out->read_end);
   worker->sources_[1].fd = std::move(err->read_end);
   return worker;
 }
 
+bool Worker::enter_cgroup(const Cgroup& home) {
+  auto made = WorkerCgroup::create(home, id_);
+  if (!made || !made->take_in(pid_)) return false;
+  cgroup_ = std::move(*made);
+  return true;
+}
+
 void Worker::signal(int signo) const {
   if (running_) ::kill(-pid_, signo);
+  if (signo == SIGKILL && cgroup_) cgroup_->kill();
 }
 
 void Worker::feed(ByteView bytes, bool ends) {

@@ -22,9 +22,10 @@ class Worker {
     std::function<void(std::size_t)> on_taken;  // so many bytes of its input
   };
 
-  // `home` is where a cgroup for it may be made; none: nowhere.
-  static Result<std::unique_ptr<Worker>> start(Loop&, const Start&,
-                                               const std::optional<Cgroup>& home, Events);
+  static Result<std::unique_ptr<Worker>> start(Loop&, const Start&, Events);
+
+  // Gives it a cgroup of its own below that one.  Whether that can be had.
+  bool enter_cgroup(const Cgroup& home);
 
   pid_t pid() const { return pid_; }
   bool running() const { return running_; }
@@ -55,6 +56,7 @@ class Worker {
 
   Loop& loop_;
   Events events_;
+  std::uint32_t id_ = 0;
   pid_t pid_ = 0;
   bool running_ = true;
   Source sources_[2];

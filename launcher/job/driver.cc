@@ -275,17 +275,25 @@ bool Driver::runs_on(std::uint32_t worker, const std::string& host) const {
 // In line with the workers' output, and from that thread: a terminal that stands still must not
 // hold up the loop, which renews the leases.
 void Driver::tell(const News& news) {
+  if (is_detail(news) && !spec_.verbose) return;
   desk_.afterwards([tell = tell_, news] { tell(news); });
 }
 
 // Acknowledged when it is written, so that a slow terminal slows the workers that write and is
-// not piled up here.  The desk may be at it when this driver is gone; the loop still is there.
+// not piled up here; not each piece, since a later one speaks for all before it.  The desk may be
+// at it when this driver is gone; the loop still is there.
 void Driver::on_output(const std::string& host, const agent::Output& output, std::uint64_t seq) {
   if (!runs_on(output.worker, host)) return;
-  const auto acknowledge = [this, host, seq] { sessions_.at(host)->send(agent::Ack{seq}); };
+  std::size_t& since = unacknowledged_[host];
+  since += output.bytes.size();
+  Loop::Fn written = [] {};
+  if (since >= agent::kAckBytes) {
+    since = 0;
+    const auto acknowledge = [this, host, seq] { sessions_.at(host)->send(agent::Ack{seq}); };
+    written = [&loop = loop_, acknowledge] { loop.post(acknowledge); };
+  }
   desk_.put(static_cast<int>(output.worker), output.stream, text_of(output.bytes),
-            WallTime(std::chrono::microseconds(output.time)),
-            [&loop = loop_, acknowledge] { loop.post(acknowledge); });
+            WallTime(std::chrono::microseconds(output.time)), std::move(written));
 }
 
 void Driver::carry_out(const order::Start& start) {

@@ -80,6 +80,7 @@ class Driver {
 
   std::map<std::string, std::unique_ptr<Session>> sessions_;  // by host
   std::map<std::string, agent::Facts> facts_;                 // the same
+  std::map<std::string, std::size_t> unacknowledged_;         // the same: bytes of output
   std::map<int, Doing> doings_;                               // by rank, once the job has failed
   std::vector<Place> places_;                                 // by rank, once all hosts are known
   Feeder feeder_;

@@ -32,6 +32,11 @@ std::vector<Speaker> speakers_of(const Plan& plan) {
 
 }  // namespace
 
+bool is_detail(const News& news) {
+  return !std::holds_alternative<news::Warning>(news) &&
+         !std::holds_alternative<news::Placed>(news);
+}
+
 Result<Outcome> run_job(const JobSpec& spec, const Tell& tell) {
   if (auto reached = check_reach(spec.hosts); !reached) return reached.error();
   auto plan = make_plan(spec.hosts, spec.np, 0);
@@ -43,7 +48,7 @@ Result<Outcome> run_job(const JobSpec& spec, const Tell& tell) {
   const Key key = Key::random();
   auto store = StoreServer::start(loop, {"127.0.0.1", 0}, key);
   if (!store) return std::move(store.error()).during("starting the job's store");
-  tell(news::StoreListens{(*store)->address().text()});
+  if (spec.verbose) tell(news::StoreListens{(*store)->address().text()});
   // From here workers may meet.
   auto desk = OutputDesk::open(spec.output, speakers_of(*plan));
   if (!desk) return desk.error();

@@ -52,6 +52,7 @@ struct JobSpec {
   OutputStyle output;
   StdinTo stdin_to;
   Placement placement;
+  bool verbose = false;  // more is told of it
 };
 
 // What happens meanwhile, for whoever wants to watch.
@@ -72,7 +73,6 @@ struct WorkerStarted {
 struct RoseUp {
   std::optional<Duration> hosts_ready, workers_started, workers_met;
 };
-// Whatever is told of it, not only to those who want to know more.
 struct Warning {
   std::string text;
 };
@@ -89,6 +89,9 @@ struct WorkerEnded {
 using News = std::variant<news::StoreListens, news::HostReady, news::WorkerStarted,
                           news::WorkerEnded, news::RoseUp, news::Warning, news::Placed>;
 using Tell = std::function<void(const News&)>;  // called on some thread, once at a time
+
+// Whether only those want to know it who want to know more.
+bool is_detail(const News&);
 
 // Runs a job from its first process to its last.  An error: it was not begun, and nothing was
 // started.  SIGINT, SIGTERM and SIGHUP to this process meanwhile end the job.

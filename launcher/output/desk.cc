@@ -82,6 +82,7 @@ void OutputDesk::write(int rank, Stream stream, std::string shown, std::optional
     has_spoken_ = true;
   }
   if (files_ && !kept) kept = shown;
+  if (shown.empty() && (!kept || kept->empty())) return written();
   Fn show = [this, stream, shown = std::move(shown), written = std::move(written)]() mutable {
     terminal_->print(terminal_outlet(stream), std::move(shown),
                      [written = std::move(written)](const Result<Unit>&) { written(); });

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <string_view>
+#include <utility>
 
 namespace kolo {
 
@@ -95,11 +96,12 @@ void Printer::work() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return closing_ || !pieces_.empty(); });
     if (pieces_.empty()) return;
-    const Piece piece = std::move(pieces_.front());
-    pieces_.pop_front();
+    const auto pieces = std::exchange(pieces_, {});
     lock.unlock();
-    if (!piece.text.empty()) recover(*piece.outlet);
-    piece.written(write_all_to(*piece.outlet, piece.text));
+    for (const Piece& piece : pieces) {
+      if (!piece.text.empty()) recover(*piece.outlet);
+      piece.written(write_all_to(*piece.outlet, piece.text));
+    }
   }
 }
 

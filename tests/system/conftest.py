@@ -1,6 +1,7 @@
 import pathlib
 import sys
 import uuid
+import warnings
 
 import signal
 
@@ -15,6 +16,7 @@ for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, sig
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import kolo_system as k  # noqa: E402
+import testbed  # noqa: E402
 
 
 def pytest_configure():
@@ -33,3 +35,25 @@ def mark(monkeypatch):
     own = {os.getpid()}
     left = k.eventually(lambda: not set(k.marked(text)) - own, timeout=8)
     assert left, f"left behind: {[(p, k.stat_of(p)) for p in set(k.marked(text)) - own]}"
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    """cluster(4, …) makes a testbed.Cluster for the tests of a file; at their end no host may have anything running."""
+    if reason := testbed.why_not():
+        # A skip alone is one letter among hundreds; a warning is shown with its text.
+        warnings.warn(f"NOTHING WITH SEVERAL HOSTS WAS TESTED: {reason}")
+        pytest.skip(reason)
+    made = []
+
+    def make(*arguments, **options):
+        made.append(testbed.Cluster(*arguments, **options))
+        return made[-1]
+
+    try:
+        yield make
+        left = {name: [p.argv for p in some] for one in made for name, some in one.left(timeout=8 * k.SLOW).items()}
+    finally:
+        for one in made:
+            one.close()
+    assert not left, f"left behind: {left}"

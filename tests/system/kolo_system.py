@@ -10,6 +10,7 @@ BUILD = pathlib.Path(os.environ.get("KOLO_BUILD", TOP / "build/release"))
 HOROVODRUN = str(BUILD / "bin/horovodrun")
 ACTOR = str(BUILD / "bin/actor")
 TRAIN = str(BUILD / "bin/train")
+WRITE_MUCH = str(BUILD / "bin/write_much")
 
 # Sanitizers make everything slower, and some waits are for them only.
 SLOW = 4 if BUILD.name in ("asan", "tsan") else 1

@@ -1,5 +1,6 @@
 """Where workers run and what they get, and that their words come through."""
 import os
+import re
 import socket
 import subprocess
 import time
@@ -135,3 +136,28 @@ def test_the_whole_environment_is_there(mark):
     ended = run("-np", 1, "env", env={"SOME_VARIABLE": "some value"})
     assert "[0]<stdout>:SOME_VARIABLE=some value\n" in ended.out and "PYTHONUNBUFFERED=1" in ended.out
     assert f"PATH={os.environ['PATH']}\n" in ended.out
+
+
+def tagged(rank, written):
+    """What the desk makes of it: a tag in front of whatever follows a line's end or a carriage return."""
+    lines = re.findall(rb"[^\r\n]*(?:[\r\n]|$)", written)
+    return b"".join(b"[%d]<stdout>:" % rank + line for line in lines if line)
+
+
+def test_much_output_is_kept_and_shown_byte_for_byte(tmp_path, mark):
+    """Long lines, binary rubbish and progress bars of eight that write at the same time as fast as they can."""
+    workers, size = 8, (3 << 20) + 17
+    done = subprocess.run([k.HOROVODRUN, "-np", str(workers), "--output-filename", tmp_path,
+                           "sh", "-c", f"{k.WRITE_MUCH} {size}; echo"],
+                          capture_output=True, stdin=subprocess.DEVNULL, timeout=60 * k.SLOW)
+    assert done.returncode == 0, done.stderr[-2000:]
+    shown = {rank: bytearray() for rank in range(workers)}
+    for line in re.findall(rb"[^\r\n]*(?:[\r\n]|$)", done.stdout):
+        if line:
+            shown[int(re.match(rb"\[(\d+)\]<stdout>:", line).group(1))] += line
+    for rank in range(workers):
+        written = subprocess.run([k.WRITE_MUCH, str(size), str(rank)], capture_output=True).stdout
+        assert len(written) == size
+        kept = (tmp_path / f"rank.{rank}/stdout").read_bytes()
+        assert kept == tagged(rank, written + b"\n"), f"rank {rank}: {len(kept)} bytes"
+        assert shown[rank] == kept, f"rank {rank}: {len(shown[rank])} bytes"

@@ -63,7 +63,7 @@ TEST_CASE("what is missing or unknown is said in argparse's words, and in its or
 
 TEST_CASE("a job is what was asked for") {
   const RunJob run = job("-np 3 -H a:2,b:2,a:1 --grace 1.5 --verbose python train.py -v");
-  CHECK(run.verbose);
+  CHECK(run.spec.verbose);
   CHECK_FALSE(run.dry_run);
   CHECK(run.notes.empty());
   CHECK(run.spec.np == 3);
@@ -74,7 +74,7 @@ TEST_CASE("a job is what was asked for") {
 
 TEST_CASE("what is not said has its default") {
   const RunJob run = job("-np 4 train");
-  CHECK_FALSE(run.verbose);
+  CHECK_FALSE(run.spec.verbose);
   CHECK(run.spec.hosts == std::vector<HostSpec>{{"localhost", 4}});
   CHECK(run.spec.grace == 5s);
   CHECK(run.spec.start_timeout == 30s);

@@ -229,13 +229,13 @@ TEST_CASE("where no cgroup can be made the reason is known") {
   CHECK(fs::is_empty(folder.path()));
 }
 
-TEST_CASE("a worker is in its cgroup before it runs, and the cgroup ends with it") {
+TEST_CASE("a worker is taken into its cgroup, which ends with it") {
   auto cgroup = any_cgroup(7001);
   if (!cgroup) return;
   const std::string folder = cgroup->place().folder;
-  const auto pid =
-      spawn({.argv = {"/bin/sleep", "60"}, .env = {}, .cwd = {}, .cgroup = cgroup->entrance()});
+  const auto pid = spawn({.argv = {"/bin/sleep", "60"}, .env = {}, .cwd = {}});
   REQUIRE(pid);
+  REQUIRE(cgroup->take_in(*pid));
   CHECK(read_line(folder + "/cgroup.procs") == std::to_string(*pid));
   CHECK_FALSE(cgroup->remove());  // somebody is in it
   if (!cgroup->kill()) ::kill(*pid, SIGKILL);
@@ -255,14 +255,19 @@ TEST_CASE("a worker beyond the limit of its cgroup is known to have been killed 
     return;
   }
   OomWatch watch(*own_cgroup());
-  // dd fills as much memory as it has for a block.
+  // dd fills as much memory as it has for a block, and waits until it is where it should be.
+  constexpr auto* kHungry = "read line; exec dd if=/dev/zero of=/dev/null bs=64M count=1";
   const Fd nothing(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-  const auto pid = spawn({.argv = {"dd", "if=/dev/zero", "of=/dev/null", "bs=64M", "count=1"},
+  auto gate = make_pipe();
+  REQUIRE(gate);
+  const auto pid = spawn({.argv = {"sh", "-c", kHungry},
                           .env = {"PATH=/usr/bin:/bin"},
                           .cwd = {},
-                          .err = nothing.get(),
-                          .cgroup = cgroup->entrance()});
+                          .in = gate->read_end.get(),
+                          .err = nothing.get()});
   REQUIRE(pid);
+  REQUIRE(cgroup->take_in(*pid));
+  gate->write_end.reset();
   const auto status = wait_for(*pid);
   if (status != ExitStatus::killed(SIGKILL)) {
     WARN("NOT TESTED, the limit was not enforced: dd " << status.text());
@@ -285,24 +290,6 @@ TEST_CASE("a worker beyond the limit of its cgroup is known to have been killed 
   }
   CHECK_FALSE(watch.verdict(::getpid(), nullptr).certain());
   CHECK(wait_until([&] { return cgroup->remove(); }));
-}
-
-TEST_CASE("what a cgroup for each worker costs", "[.][cost]") {
-  const auto home = own_cgroup();
-  REQUIRE(home);
-  const auto run = [&](bool with) {
-    const auto start = Clock::now();
-    for (std::uint32_t i = 0; i < 64; ++i) {
-      std::optional<WorkerCgroup> cgroup;
-      if (with) cgroup.emplace(*WorkerCgroup::create(*home, i));
-      const auto pid = spawn(
-          {.argv = {"/bin/true"}, .env = {}, .cwd = {}, .cgroup = with ? cgroup->entrance() : -1});
-      wait_for(*pid);
-    }
-    return std::chrono::duration<double, std::milli>(Clock::now() - start).count() / 64;
-  };
-  for (int i = 0; i < 3; ++i)
-    WARN("ms for a worker without: " << run(false) << ", with: " << run(true));
 }
 
 }  // namespace kolo::agent
