@@ -10,6 +10,9 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/codec.h"
+#include "base/crypto.h"
+
 namespace kolo {
 
 namespace {
@@ -72,7 +75,9 @@ int pending_error(int fd) {
 
 }  // namespace
 
-Result<Fd> listen_on(const Address& address) {
+namespace {
+
+Result<Fd> listen_at(const Address& address) {
   const auto where = to_system(address);
   if (!where) return where.error();
   auto fd = make_socket(where->storage.ss_family);
@@ -82,6 +87,20 @@ Result<Fd> listen_on(const Address& address) {
   if (::bind(fd->get(), where->get(), where->size) != 0 || ::listen(fd->get(), SOMAXCONN) != 0)
     return Error::from_errno("listening on " + address.text());
   return fd;
+}
+
+}  // namespace
+
+// Begins anywhere in the range: many start at the same time, and would all try the first.
+Result<Fd> listen_on(const Address& address, PortRange ports) {
+  if (address.port != 0 || ports.first == 0) return listen_at(address);
+  const unsigned n = ports.last - ports.first + 1U;
+  const unsigned from = load_little<std::uint16_t>(random_nonce().data());
+  for (unsigned i = 0; i < n; ++i) {
+    const auto port = static_cast<std::uint16_t>(ports.first + (from + i) % n);
+    if (auto fd = listen_at({address.ip, port})) return fd;
+  }
+  return Error(Errc::exists, fmt::format("no port of {} is free on {}", ports.text(), address.ip));
 }
 
 Result<Address> local_address(int fd) {

@@ -11,7 +11,8 @@
 namespace kolo {
 
 // Sockets are non-blocking and close-on-exec, and TCP ones do not wait to fill a packet.
-Result<Fd> listen_on(const Address&);  // port 0: one that is free
+// Port 0: one that is free, of those in the range.
+Result<Fd> listen_on(const Address&, PortRange = {});
 Result<Address> local_address(int fd);
 Result<Fd> connect_to(const Address&, Deadline);
 

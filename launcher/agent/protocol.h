@@ -14,6 +14,7 @@
 #include "launcher/agent/oom.h"
 #include "launcher/machine/gpus.h"
 #include "launcher/machine/topology.h"
+#include "launcher/network/door.h"
 #include "launcher/output/stream.h"
 
 // What the launcher and a host's agent say to each other; PROTOCOL.md has the bytes.  A worker is
@@ -97,11 +98,22 @@ struct Resume {
   bool operator==(const Resume&) const = default;
 };
 
+// How a host is to open doors, by which others may find out that they reach it.
+struct Opener {
+  std::string host;  // as the job calls it
+  Bytes key;         // of the job
+  std::uint16_t first_port = 0, last_port = 0;
+  std::vector<std::string> interfaces;  // to use only; none: all
+  KOLO_FIELDS(host, key, first_port, last_port, interfaces)
+  bool operator==(const Opener&) const = default;
+};
+
 // Look around, for what the job needs to know.
 struct Survey {
   static constexpr std::uint16_t kKind = 10;
   bool gpus = false, topology = false;
-  KOLO_FIELDS(gpus, topology)
+  std::optional<Opener> doors;  // none: nobody will come from elsewhere
+  KOLO_FIELDS(gpus, topology, doors)
   bool operator==(const Survey&) const = default;
 };
 
@@ -112,8 +124,16 @@ struct Examine {
   bool operator==(const Examine&) const = default;
 };
 
-using Down =
-    std::variant<Hello, Start, Signal, Lease, Ack, Close, Input, Hold, Resume, Survey, Examine>;
+// Find out which of these can be reached from here.  The own doors are closed with the first Start.
+struct Knock {
+  static constexpr std::uint16_t kKind = 13;
+  std::vector<Doorway> doorways;
+  KOLO_FIELDS(doorways)
+  bool operator==(const Knock&) const = default;
+};
+
+using Down = std::variant<Hello, Start, Signal, Lease, Ack, Close, Input, Hold, Resume, Survey,
+                          Examine, Knock>;
 
 // Up: from the agent.
 
@@ -132,8 +152,9 @@ struct Facts {
   std::uint16_t free_port = 0;  // nobody listened there a moment ago
   std::vector<Gpu> gpus;
   std::optional<Topology> topology;
+  std::vector<Door> doors;
   std::vector<std::string> troubles;  // what could not be found out, and why
-  KOLO_FIELDS(cores, free_port, gpus, topology, troubles)
+  KOLO_FIELDS(cores, free_port, gpus, topology, doors, troubles)
   bool operator==(const Facts&) const = default;
 };
 
@@ -208,6 +229,20 @@ struct Examined {
   bool operator==(const Examined&) const = default;
 };
 
+struct Knocked {
+  static constexpr std::uint16_t kKind = 78;
+  std::vector<Opening> openings;
+  KOLO_FIELDS(openings)
+  bool operator==(const Knocked&) const = default;
+};
+
+// The answer to each Lease.
+struct Alive {
+  static constexpr std::uint16_t kKind = 79;
+  KOLO_FIELDS()
+  bool operator==(const Alive&) const = default;
+};
+
 // Up, from the pipe that carries the conversation (launcher/pipe), numbered 0.
 
 // First of all: the agent's host was reached, and the agent runs.
@@ -251,7 +286,7 @@ struct Unreached {
 };
 
 using Up = std::variant<Ready, Facts, Started, Failed, Output, Exited, Ending, Taken, Finding,
-                        Examined, Reached, Unreached>;
+                        Examined, Knocked, Alive, Reached, Unreached>;
 
 // A command line and an environment may have two megabytes together (ARG_MAX).
 inline constexpr std::size_t kDownLimit = 8 << 20;
