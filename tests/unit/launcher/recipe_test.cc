@@ -19,6 +19,7 @@ struct Job {
                   "/home/ada",
                   {"127.0.0.1", 4711},
                   {"10.0.0.1", 29500},
+                  {},
                   kKey};
   Plan plan = *make_plan(std::vector<HostSpec>{{"a", 2}, {"b", 1}}, 3, 5);
 
@@ -42,35 +43,38 @@ struct Job {
 
 TEST_CASE("a worker learns its place, and where and how to meet the others") {
   auto variables = Job().variables(2);
-  CHECK(variables == std::map<std::string, std::string>{
-                         {"HOROVOD_HOSTNAME", "b"},
-                         {"HOROVOD_RANK", "2"},
-                         {"HOROVOD_SIZE", "3"},
-                         {"HOROVOD_LOCAL_RANK", "0"},
-                         {"HOROVOD_LOCAL_SIZE", "1"},
-                         {"HOROVOD_CROSS_RANK", "1"},
-                         {"HOROVOD_CROSS_SIZE", "2"},
-                         {"RANK", "2"},
-                         {"WORLD_SIZE", "3"},
-                         {"LOCAL_RANK", "0"},
-                         {"LOCAL_WORLD_SIZE", "1"},
-                         {"GROUP_RANK", "1"},
-                         {"MASTER_ADDR", "10.0.0.1"},
-                         {"MASTER_PORT", "29500"},
-                         {"OMP_NUM_THREADS", "8"},
-                         {"KOLO_DEFAULTS", "OMP_NUM_THREADS,HOROVOD_GLOO_IFACE,NCCL_SOCKET_IFNAME"},
-                         {"HOROVOD_GLOO_RENDEZVOUS_ADDR", "127.0.0.1"},
-                         {"HOROVOD_GLOO_RENDEZVOUS_PORT", "4711"},
-                         {"HOROVOD_GLOO_IFACE", "eth0"},
-                         {"NCCL_SOCKET_IFNAME", "eth0"},
-                         {"HOROVOD_CONTROLLER", "gloo"},
-                         {"HOROVOD_CPU_OPERATIONS", "gloo"},
-                         {"KOLO_STORE", "127.0.0.1:4711"},
-                         {"KOLO_JOB_KEY", kKey.hex()},
-                         {"KOLO_GENERATION", "5"},
-                         {"KOLO_ADDRESS", "10.0.0.7"},
-                         {"PYTHONUNBUFFERED", "1"},
-                     });
+  CHECK(variables ==
+        std::map<std::string, std::string>{
+            {"HOROVOD_HOSTNAME", "b"},
+            {"HOROVOD_RANK", "2"},
+            {"HOROVOD_SIZE", "3"},
+            {"HOROVOD_LOCAL_RANK", "0"},
+            {"HOROVOD_LOCAL_SIZE", "1"},
+            {"HOROVOD_CROSS_RANK", "1"},
+            {"HOROVOD_CROSS_SIZE", "2"},
+            {"RANK", "2"},
+            {"WORLD_SIZE", "3"},
+            {"LOCAL_RANK", "0"},
+            {"LOCAL_WORLD_SIZE", "1"},
+            {"GROUP_RANK", "1"},
+            {"MASTER_ADDR", "10.0.0.1"},
+            {"MASTER_PORT", "29500"},
+            {"OMP_NUM_THREADS", "8"},
+            {"KOLO_DEFAULTS",
+             "OMP_NUM_THREADS,HOROVOD_GLOO_IFACE,NCCL_SOCKET_IFNAME,GLOO_SOCKET_IFNAME"},
+            {"HOROVOD_GLOO_RENDEZVOUS_ADDR", "127.0.0.1"},
+            {"HOROVOD_GLOO_RENDEZVOUS_PORT", "4711"},
+            {"HOROVOD_GLOO_IFACE", "eth0"},
+            {"NCCL_SOCKET_IFNAME", "eth0"},
+            {"GLOO_SOCKET_IFNAME", "eth0"},
+            {"HOROVOD_CONTROLLER", "gloo"},
+            {"HOROVOD_CPU_OPERATIONS", "gloo"},
+            {"KOLO_STORE", "127.0.0.1:4711"},
+            {"KOLO_JOB_KEY", kKey.hex()},
+            {"KOLO_GENERATION", "5"},
+            {"KOLO_ADDRESS", "10.0.0.7"},
+            {"PYTHONUNBUFFERED", "1"},
+        });
 }
 
 TEST_CASE("the command and the directory are the user's own") {

@@ -1,0 +1,136 @@
+#include "cli/own_options.h"
+
+#include <array>
+
+namespace kolo {
+
+namespace {
+
+constexpr Limits kADay{0, 24 * 3600};
+
+constexpr auto kOurs = std::to_array<Option>({
+    {.names = "--dry-run",
+     .group = Group::checks,
+     .help = "show hosts, plan and what each worker would get, check them, and start nothing",
+     .ours = true},
+    {.names = "--json", .group = Group::checks, .help = "print a report as JSON", .ours = true},
+    {.names = "--include",
+     .value = "HOST[:SLOT,...]@...",
+     .kind = Kind::hosts,
+     .group = Group::hosts,
+     .help = "use these hosts only, and of a host these slots: w1@w2:0,2",
+     .repeatable = true,
+     .ours = true},
+    {.names = "--exclude",
+     .value = "HOST[:SLOT,...]@...",
+     .kind = Kind::hosts,
+     .group = Group::hosts,
+     .help = "leave out these hosts, or these slots of a host",
+     .repeatable = true,
+     .ours = true},
+    {.names = "--port-range",
+     .value = "FIRST-LAST",
+     .kind = Kind::text,
+     .group = Group::hosts,
+     .help = "listen on these ports only",
+     .ours = true},
+    {.names = "--host-key-policy",
+     .value = "POLICY",
+     .kind = Kind::choice,
+     .group = Group::ssh,
+     .help = "what becomes of a host whose key is not known: strict gives up, accept-new believes "
+             "and remembers it (default: as ~/.ssh/config says, else strict)",
+     .ours = true,
+     .choices = "strict|accept-new"},
+    {.names = "--rsh-agent",
+     .value = "COMMAND",
+     .kind = Kind::text,
+     .group = Group::ssh,
+     .help = "reach hosts with this command and not with the built-in ssh, as ssh or "
+             "'kubectl exec -i {host} --'",
+     .ours = true},
+    {.names = "--ssh-at-once",
+     .value = "N",
+     .kind = Kind::integer,
+     .group = Group::ssh,
+     .help = "how many logins may be under way at the same time (default: 64)",
+     .ours = true,
+     .limits = {1, 4096}},
+    {.names = "--grace",
+     .value = "SECONDS",
+     .kind = Kind::number,
+     .group = Group::workers,
+     .help = "how long workers may take to end after SIGTERM, before SIGKILL (default: 5)",
+     .ours = true,
+     .limits = kADay},
+    {.names = "--exit-code-policy",
+     .value = "POLICY",
+     .kind = Kind::choice,
+     .group = Group::workers,
+     .help = "whose exit code becomes ours: that of the first worker that failed, the greatest, "
+             "or rank 0's (default: first)",
+     .ours = true,
+     .choices = "first|max|rank0"},
+    {.names = "-x/--export",
+     .value = "NAME[=VALUE]",
+     .kind = Kind::text,
+     .group = Group::workers,
+     .help = "give this variable to the workers, whatever --env-rules say",
+     .repeatable = true,
+     .ours = true},
+    {.names = "--env-rules",
+     .value = "[-]GLOB,...",
+     .kind = Kind::text,
+     .group = Group::workers,
+     .help = "which of the launcher's variables the workers get: --env-rules='-AWS_*,AWS_REGION' "
+             "drops the ones and gives the other; the last that fits counts (default: all)",
+     .repeatable = true,
+     .ours = true},
+    {.names = "--gpu-pinning",
+     .value = "HOW",
+     .kind = Kind::choice,
+     .group = Group::workers,
+     .help = "whether a worker sees all GPUs of the job on its host and has one assigned, sees "
+             "its own only, or is left alone (default: indexed)",
+     .ours = true,
+     .choices = "indexed|exclusive|none"},
+    {.names = "--bind-to",
+     .value = "WHAT",
+     .kind = Kind::choice,
+     .group = Group::workers,
+     .help = "bind each worker to cores of its own, or to a NUMA node (default: none)",
+     .ours = true,
+     .choices = "core|numa|none"},
+    {.names = "--report-bindings",
+     .group = Group::workers,
+     .help = "show on which CPUs each worker runs, and which GPU it has",
+     .ours = true},
+    {.names = "--stdin",
+     .value = "RANK|all|none",
+     .kind = Kind::text,
+     .group = Group::workers,
+     .help = "who reads what the launcher is given to read (default: 0)",
+     .ours = true},
+    {.names = "--tag-format",
+     .value = "FORMAT",
+     .kind = Kind::text,
+     .group = Group::output,
+     .help = "what stands in front of every line of a worker: {rank} {local_rank} {host} "
+             "{stream} {time} (default: [{rank}]<{stream}>:)",
+     .ours = true},
+    {.names = "--color",
+     .value = "WHEN",
+     .kind = Kind::choice,
+     .group = Group::output,
+     .help = "colour what stands in front of the lines (default: auto, on terminals)",
+     .ours = true,
+     .choices = "auto|always|never"},
+});
+
+}  // namespace
+
+std::span<const Option> own_options() {
+  return kOurs;
+}
+
+}  // namespace kolo
