@@ -68,7 +68,7 @@ class Attempt {
     if (!channel) return channel.error();
     return Way{
         std::make_unique<OwningWire>(std::move(proxy_), std::move(session_), std::move(*channel)),
-        std::move(reached_), name(), to_.ssh_command()};
+        reached_, name(), to_.ssh_command()};
   }
 
  private:
