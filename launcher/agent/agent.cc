@@ -304,6 +304,7 @@ void Agent::open_doors(const Opener& opener) {
 void Agent::on(const Knock& knock) {
   const auto tell = [this](std::vector<Opening> openings) {
     channel_.send(Up(Knocked{std::move(openings)}));
+    knocking_.reset();
   };
   knocking_.emplace(loop_, key_, knock.doorways, kKnocking, tell);
 }
