@@ -297,7 +297,8 @@ Facts Agent::facts(const Survey& survey) {
 void Agent::open_doors(const Opener& opener) {
   if (opener.key.size() != key_.bytes.size()) return;
   std::copy(opener.key.begin(), opener.key.end(), key_.bytes.begin());
-  reception_.emplace(loop_, key_, opener.host, narrowed(own_addresses(), opener.interfaces),
+  reception_.emplace(loop_, key_, opener.host,
+                     narrowed(own_addresses(), opener.interfaces, opener.address),
                      PortRange{opener.first_port, opener.last_port});
 }
 

@@ -95,6 +95,7 @@ TEST_CASE("interfaces narrow the choice") {
   CHECK(narrowed(doors, {}) == doors);
   CHECK(narrowed(doors, std::vector<std::string>{"ib0"}) == std::vector<Door>{kFast});
   CHECK(narrowed(doors, std::vector<std::string>{"wlan0"}).empty());
+  CHECK(narrowed(doors, {}, "fd00::1") == std::vector<Door>{kEthV6});
 }
 
 TEST_CASE("whoever opened what, an address that is chosen was reached by all who tried") {
