@@ -170,6 +170,7 @@ Result<Unit> apply_reach(const Values& values, const ReadVariable& variable, Run
   reach.ssh_port = values.integer("--ssh-port").value_or(0);
   reach.identities = values.all("--ssh-identity-file");
   reach.at_once = values.integer("--ssh-at-once").value_or(reach.at_once);
+  reach.remembers = !values.has("--disable-cache");
   const auto policy = values.text("--host-key-policy").value_or("");
   reach.host_keys = policy == "strict"       ? HostKeyPolicy::strict
                     : policy == "accept-new" ? HostKeyPolicy::accept_new

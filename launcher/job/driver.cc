@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "launcher/job/memory.h"
 #include "launcher/network/interfaces.h"
 
 namespace kolo {
@@ -295,14 +296,38 @@ void Driver::on_host(const std::string& host, const agent::Facts& facts) {
   note_progress();
   hear(heard::HostReady{host});
   if (facts_.size() < plan_.hosts().size()) return;
-  if (!reception_) return arrange();
+  if (!reception_ || knows_ways()) return arrange();
   for (auto& [each, session] : sessions_)
     session->send(agent::Knock{addressing_.to_knock_at(each)});
 }
 
+std::string Driver::question() const {
+  const auto text = fmt::format("{};{}", addressing_.question(), setting_.ports.text());
+  return hex(sha256(view_of(text)));
+}
+
+bool Driver::knows_ways() {
+  if (!spec_.reach.remembers) return false;
+  const auto known = recall(read_memory(), question(), std::chrono::system_clock::now());
+  return known && addressing_.assume(*known);
+}
+
+void Driver::remember_ways() {
+  if (!spec_.reach.remembers) return;
+  KnownWays ways;
+  for (const std::string& host : plan_.hosts())
+    if (const auto way = addressing_.way_to(host)) ways[host] = way->ip;
+  if (const auto way = addressing_.way_to(Addressing::kLauncher))
+    ways[Addressing::kLauncher] = way->ip;
+  if (ways.size() == plan_.hosts().size() + 1)
+    write_memory(remember(read_memory(), question(), ways, std::chrono::system_clock::now()));
+}
+
 void Driver::on_host(const std::string& host, const agent::Knocked& knocked) {
   addressing_.knocked(host, knocked.openings);
-  if (addressing_.all_knocked()) arrange();
+  if (!addressing_.all_knocked()) return;
+  remember_ways();
+  arrange();
 }
 
 // When all hosts have said what they have, and whom they reach.

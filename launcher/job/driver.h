@@ -56,6 +56,9 @@ class Driver {
   void on_host(const std::string& host, const agent::Unreached&);
   void on_output(const std::string& host, const agent::Output&, std::uint64_t seq);
 
+  std::string question() const;
+  bool knows_ways();
+  void remember_ways();
   void arrange();
   std::optional<heard::Unfit> find_ways();
   std::optional<heard::Unfit> open_store();

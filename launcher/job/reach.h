@@ -17,6 +17,7 @@ struct Reach {
   HostKeyPolicy host_keys = HostKeyPolicy::from_config;
   std::vector<std::string> rsh_agent;  // a command in the built-in ssh's place
   int at_once = 64;                    // logins that are under way at the same time
+  bool remembers = true;               // for an hour who reached whom
   bool operator==(const Reach&) const = default;
 };
 

@@ -52,7 +52,32 @@ void Addressing::knocked(const std::string& host, const std::vector<Opening>& op
   for (const Opening& opening : openings) own[opening.host] = opening;
 }
 
+std::string Addressing::question() const {
+  std::string text;
+  for (const std::string& host : hosts_) text += host + ',';
+  for (const auto& [host, doors] : doors_) {
+    text += ';' + host;
+    for (const Door& door : doors) text += fmt::format(",{} {}", door.interface, door.ip);
+  }
+  return text;
+}
+
+bool Addressing::assume(const std::map<std::string, std::string>& addresses) {
+  std::map<std::string, Door> assumed;
+  for (const auto& [host, doors] : doors_) {
+    const auto known = addresses.find(host);
+    const auto door = std::find_if(doors.begin(), doors.end(), [&](const Door& d) {
+      return known != addresses.end() && d.ip == known->second;
+    });
+    if (door == doors.end()) return false;
+    assumed[host] = *door;
+  }
+  assumed_ = std::move(assumed);
+  return true;
+}
+
 Result<Door, Unmet> Addressing::way_to(const std::string& host) const {
+  if (const auto assumed = assumed_.find(host); assumed != assumed_.end()) return assumed->second;
   const auto known = doors_.find(host);
   if (known == doors_.end() || known->second.empty())
     return Unmet{host, "has no address by which others could reach it"};
@@ -63,9 +88,9 @@ Result<Door, Unmet> Addressing::way_to(const std::string& host) const {
     const auto opening = knocks.find(host);
     if (opening == knocks.end()) continue;
     if (opening->second.doors.empty())
-      return Unmet{
-          who, fmt::format("cannot reach {} at {}: {}", host == kLauncher ? host : "host " + host,
-                           list_of(doors), opening->second.trouble)};
+      return Unmet{who, fmt::format("cannot reach {} at {}: {}",
+                                    host == kLauncher ? "the launcher" : "host " + host,
+                                    list_of(doors), opening->second.trouble)};
     ++tried;
     for (const auto door : opening->second.doors)
       if (door < doors.size()) ++reached[door];

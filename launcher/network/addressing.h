@@ -24,7 +24,7 @@ struct Unmet {
 // Sans-IO.
 class Addressing {
  public:
-  static constexpr const char* kLauncher = "the launcher";
+  static constexpr const char* kLauncher = "@launcher";  // which is no name of a host
 
   explicit Addressing(std::vector<std::string> hosts) : hosts_(std::move(hosts)) {}
 
@@ -33,6 +33,12 @@ class Addressing {
 
   void knocked(const std::string& host, const std::vector<Opening>&);
   bool all_knocked() const { return knocks_.size() == hosts_.size(); }
+
+  // In a line: who has which addresses.
+  std::string question() const;
+
+  // Takes it for granted that each is reached at that address.  Whether all have it.
+  bool assume(const std::map<std::string, std::string>& addresses);
 
   // The address that all who tried have reached: the fastest interface first, version 4 before 6.
   Result<Door, Unmet> way_to(const std::string& host) const;
@@ -43,6 +49,7 @@ class Addressing {
   const std::vector<std::string> hosts_;
   std::map<std::string, std::vector<Door>> doors_;
   std::map<std::string, std::map<std::string, Opening>> knocks_;  // by who, at whom
+  std::map<std::string, Door> assumed_;
 };
 
 }  // namespace kolo

@@ -29,10 +29,10 @@ def nothing_left(hosts):
     assert not left, left
 
 
-def run(hosts, *arguments, timeout=60, env=None, on="h0"):
+def run(hosts, *arguments, timeout=60, env=None):
     """horovodrun on h0, to its end."""
     began = time.monotonic()
-    done = hosts[on].run([k.HOROVODRUN, *map(str, arguments)], timeout=timeout * k.SLOW, env=env)
+    done = hosts["h0"].run([k.HOROVODRUN, *map(str, arguments)], timeout=timeout * k.SLOW, env=env)
     return k.Ended(done.returncode, done.stdout, done.stderr, time.monotonic() - began)
 
 
@@ -227,7 +227,7 @@ def test_hosts_that_do_not_reach_each_other(hosts):
         for family, address in (("ip", hosts["h1"].address), ("ip6", hosts["h1"].address6)))
     assert hosts["h2"].run(["sh", "-c", rule]).returncode == 0
     try:
-        done = run(hosts, "-np", 2, "-H", "h1:1,h2:1", "true")
+        done = run(hosts, "-np", 2, "-H", "h1:1,h2:1", "--disable-cache", "true")
     finally:
         hosts["h2"].run(["nft", "delete", "table", "inet", "t"])
     assert done.code == 115 and re.search(r"host (h1|h2) cannot reach host (h1|h2) at 10.77.0.", done.err), done
@@ -239,6 +239,24 @@ def test_a_directory_that_is_not_there_is_named(hosts):
     done = hosts["h0"].run([k.HOROVODRUN, "-np", "2", "-H", "h1:1,h2:1", "true"], cwd="/run/only-here")
     assert done.returncode == 125 and re.search(r"on host h[12] could not be started: changing to /run/only-here",
                                                 done.stderr), done
+
+
+def test_who_reached_whom_is_remembered_for_an_hour(hosts):
+    memory = hosts["h0"].path(pathlib.Path.home() / ".cache/kolo/ways")
+    memory.unlink(missing_ok=True)
+    run(hosts, "-np", 2, "-H", "h1:1,h2:1", "--disable-cache", "true")
+    assert not memory.exists()
+    done = run(hosts, "-np", 2, "-H", "h1:1,h2:1", "true")
+    assert done.code == 0 and memory.stat().st_mode & 0o777 == 0o600, done
+    words = memory.read_text().split()
+    assert f"h1={hosts['h1'].address}" in words and f"@launcher={hosts['h0'].address}" in words, words
+    # It is believed: here is another address that is as good, and one that is not there any more.
+    memory.write_text(memory.read_text().replace(f"h1={hosts['h1'].address}", f"h1={hosts['h1'].address6}"))
+    done = run(hosts, "-np", 2, "-H", "h1:1,h2:1", "sh", "-c", "echo $KOLO_ADDRESS")
+    assert f"<stdout>:{hosts['h1'].address6}\n" in done.out, done
+    memory.write_text(memory.read_text().replace(f"h1={hosts['h1'].address6}", "h1=10.9.9.9"))
+    done = run(hosts, "-np", 2, "-H", "h1:1,h2:1", "sh", "-c", "echo $KOLO_ADDRESS")
+    assert f"<stdout>:{hosts['h1'].address}\n" in done.out, done
 
 
 # What is lost on the way.

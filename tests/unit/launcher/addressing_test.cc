@@ -98,6 +98,23 @@ TEST_CASE("interfaces narrow the choice") {
   CHECK(narrowed(doors, {}, "fd00::1") == std::vector<Door>{kEthV6});
 }
 
+TEST_CASE("what is known from before is taken for granted if everybody still has that address") {
+  Addressing addressing({"a", "b"});
+  for (const char* host : {"a", "b", Addressing::kLauncher})
+    addressing.has_doors(host, {kEth, kFast});
+  const auto question = addressing.question();
+  CHECK_FALSE(addressing.assume({{"a", "10.0.0.1"}, {"b", "10.0.0.1"}}));
+  CHECK_FALSE(addressing.assume(
+      {{"a", "10.0.0.1"}, {"b", "10.9.9.9"}, {Addressing::kLauncher, "10.0.0.1"}}));
+  CHECK(addressing.assume(
+      {{"a", "10.0.0.1"}, {"b", "10.1.0.1"}, {Addressing::kLauncher, "10.0.0.1"}}));
+  CHECK(*addressing.way_to("a") == kEth);
+  CHECK(*addressing.way_to("b") == kFast);
+  CHECK(addressing.question() == question);
+  addressing.has_doors("b", {kEth});
+  CHECK(addressing.question() != question);
+}
+
 TEST_CASE("whoever opened what, an address that is chosen was reached by all who tried") {
   rc::prop("for three hosts", [] {
     const std::vector<Door> doors = {kEth, kEthV6, kFast};
