@@ -163,7 +163,8 @@ def test_by_hand(cluster):
                               capture_output=True, text=True, timeout=60)
         return done.returncode, done.stdout or done.stderr
 
-    assert by_hand("up", "1")[0] == 0
+    code, said = by_hand("up", "1")
+    assert code == 0, said
     try:
         assert by_hand("ssh", "h1", "hostname") == (0, "h1\n")
         assert by_hand("run", "--user", "bob", "h0", "--", "sh", "-c", "whoami; kill -9 $$") == (137, "bob\n")
