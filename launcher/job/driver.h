@@ -43,6 +43,7 @@ class Driver {
   void on_host(const std::string& host, const agent::Taken&);
   void on_host(const std::string& host, const agent::Finding&);
   void on_host(const std::string& host, const agent::Examined&);
+  void on_host(const std::string&, const agent::Inspected&) {}  // a job does not ask
   void on_output(const std::string& host, const agent::Output&, std::uint64_t seq);
 
   std::optional<Unfit> place();
