@@ -28,6 +28,19 @@ Result<Address> Address::parse(std::string_view text) {
   return Address{std::string(ip), static_cast<std::uint16_t>(*port)};
 }
 
+std::string PortRange::text() const {
+  return fmt::format("{}-{}", first, last);
+}
+
+Result<PortRange> PortRange::parse(std::string_view text) {
+  const auto dash = text.find('-');
+  const auto from = parse_int(text.substr(0, dash));
+  const auto to = dash == text.npos ? from : parse_int(text.substr(dash + 1));
+  if (!from || !to || *from < 1 || *to > 65535 || *from > *to)
+    return Error(Errc::invalid_input, "expected ports as 20000-20100");
+  return PortRange{static_cast<std::uint16_t>(*from), static_cast<std::uint16_t>(*to)};
+}
+
 // What inet_pton reads ends with the first zero byte; an address has none.
 bool is_ip(const std::string& text) {
   in6_addr ignored;

@@ -54,12 +54,26 @@ Result<Key> Key::from_hex(std::string_view text) {
   return key;
 }
 
-std::string Key::hex() const {
+std::string hex(ByteView bytes) {
   std::string out;
   for (const std::uint8_t byte : bytes) {
     out += kHexDigits[byte / 16];
     out += kHexDigits[byte % 16];
   }
+  return out;
+}
+
+std::string Key::hex() const {
+  return kolo::hex(bytes);
+}
+
+Digest sha256(ByteView message) {
+  prepare_openssl();
+  Digest out;
+  unsigned size = 0;
+  KOLO_ASSERT(
+      EVP_Digest(message.data(), message.size(), out.data(), &size, EVP_sha256(), nullptr) &&
+      size == out.size());
   return out;
 }
 

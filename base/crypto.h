@@ -23,6 +23,10 @@ struct Key {
 
 Nonce random_nonce();
 
+// Two digits for each byte.
+std::string hex(ByteView);
+
+Digest sha256(ByteView);
 Digest hmac_sha256(const Key&, ByteView message);
 
 // Takes the same time whatever the bytes are.

@@ -10,6 +10,9 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/codec.h"
+#include "base/crypto.h"
+
 namespace kolo {
 
 namespace {
@@ -72,7 +75,9 @@ int pending_error(int fd) {
 
 }  // namespace
 
-Result<Fd> listen_on(const Address& address) {
+namespace {
+
+Result<Fd> listen_at(const Address& address) {
   const auto where = to_system(address);
   if (!where) return where.error();
   auto fd = make_socket(where->storage.ss_family);
@@ -84,6 +89,20 @@ Result<Fd> listen_on(const Address& address) {
   return fd;
 }
 
+}  // namespace
+
+// Begins anywhere in the range: many start at the same time, and would all try the first.
+Result<Fd> listen_on(const Address& address, PortRange ports) {
+  if (address.port != 0 || ports.first == 0) return listen_at(address);
+  const unsigned n = ports.last - ports.first + 1U;
+  const unsigned from = load_little<std::uint16_t>(random_nonce().data());
+  for (unsigned i = 0; i < n; ++i) {
+    const auto port = static_cast<std::uint16_t>(ports.first + (from + i) % n);
+    if (auto fd = listen_at({address.ip, port})) return fd;
+  }
+  return Error(Errc::exists, fmt::format("no port of {} is free on {}", ports.text(), address.ip));
+}
+
 Result<Address> local_address(int fd) {
   SocketAddress out;
   out.size = sizeof out.storage;
@@ -92,19 +111,30 @@ Result<Address> local_address(int fd) {
   return from_system(out);
 }
 
-Result<Fd> connect_to(const Address& address, Deadline deadline) {
-  const std::string doing = "connecting to " + address.text();
+Result<Fd> begin_connecting(const Address& address) {
   const auto where = to_system(address);
   if (!where) return where.error();
   auto fd = make_socket(where->storage.ss_family);
   if (!fd) return fd;
-  if (::connect(fd->get(), where->get(), where->size) != 0) {
-    if (errno != EINPROGRESS) return Error::from_errno(doing);
-    auto ready = wait_for_any({{fd->get(), false, true}}, deadline);
-    if (!ready) return std::move(ready.error()).during(doing);
-    if (const int error = pending_error(fd->get())) return Error::from_errno(doing, error);
-  }
   send_at_once(fd->get());
+  if (::connect(fd->get(), where->get(), where->size) != 0 && errno != EINPROGRESS)
+    return Error::from_errno("connecting to " + address.text());
+  return fd;
+}
+
+std::optional<int> outcome_of_connecting(int fd) {
+  pollfd ready{fd, POLLOUT, 0};
+  if (::poll(&ready, 1, 0) <= 0) return std::nullopt;
+  return pending_error(fd);
+}
+
+Result<Fd> connect_to(const Address& address, Deadline deadline) {
+  const std::string doing = "connecting to " + address.text();
+  auto fd = begin_connecting(address);
+  if (!fd) return fd;
+  auto ready = wait_for_any({{fd->get(), false, true}}, deadline);
+  if (!ready) return std::move(ready.error()).during(doing);
+  if (const int error = pending_error(fd->get())) return Error::from_errno(doing, error);
   return fd;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "base/address.h"
@@ -10,9 +11,14 @@
 namespace kolo {
 
 // Sockets are non-blocking and close-on-exec, and TCP ones do not wait to fill a packet.
-Result<Fd> listen_on(const Address&);  // port 0: one that is free
+// Port 0: one that is free, of those in the range.
+Result<Fd> listen_on(const Address&, PortRange = {});
 Result<Address> local_address(int fd);
 Result<Fd> connect_to(const Address&, Deadline);
+
+// The same in two steps, for those who try several at once.
+Result<Fd> begin_connecting(const Address&);
+std::optional<int> outcome_of_connecting(int fd);  // errno, 0 for connected; none: under way
 
 // The next connection that waits.  None is an empty Fd.
 Result<Fd> accept_from(int listener);

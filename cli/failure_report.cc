@@ -59,6 +59,9 @@ std::string failure_json(const Outcome& outcome) {
   Json json;
   json["failure"] = nullptr;
   if (outcome.failure) json["failure"] = json_of(*outcome.failure);
+  json["unreachable"] = Json::array();
+  for (const Unreachable& host : outcome.unreachable)
+    json["unreachable"].push_back({{"host", host.host}, {"why", host.why}, {"fix", host.fix}});
   json["interrupted_by"] = nullptr;
   if (outcome.interrupted_by) json["interrupted_by"] = *outcome.interrupted_by;
   json["took_seconds"] = seconds(outcome.took);

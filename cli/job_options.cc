@@ -101,17 +101,6 @@ Result<Unit> apply_output(const Values& values, RunJob& run) {
   return Unit{};
 }
 
-Result<PortRange> parse_ports(const std::string& text) {
-  const auto dash = text.find('-');
-  const auto first = parse_int(text.substr(0, dash));
-  const auto last = dash == text.npos ? first : parse_int(text.substr(dash + 1));
-  constexpr int kLastPort = 65535;
-  if (!first || !last || *first < 1 || *last > kLastPort || *first > *last)
-    return refuse(option("--port-range"),
-                  fmt::format("expected ports as 20000-20100, not {}", python_repr(text)));
-  return PortRange{static_cast<int>(*first), static_cast<int>(*last)};
-}
-
 Result<StdinTo> parse_stdin(const std::string& text, int np) {
   if (text == "all") return StdinTo{StdinTo::Who::all, 0};
   if (text == "none") return StdinTo{StdinTo::Who::none, 0};
@@ -135,8 +124,10 @@ Result<Unit> apply_placement(const Values& values, RunJob& run) {
                                           : BindTo::none;
   placement.report = values.has("--report-bindings");
   if (const auto text = values.text("--port-range")) {
-    const auto ports = parse_ports(*text);
-    if (!ports) return ports.error();
+    const auto ports = PortRange::parse(*text);
+    if (!ports)
+      return refuse(option("--port-range"),
+                    fmt::format("{}, not {}", ports.error().text(), python_repr(*text)));
     placement.ports = *ports;
   }
   if (const auto text = values.text("--stdin")) {

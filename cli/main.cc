@@ -24,6 +24,7 @@
 #include "launcher/agent/guard.h"
 #include "launcher/job/job.h"
 #include "launcher/job/preview.h"
+#include "launcher/pipe/pipe.h"
 
 namespace kolo {
 
@@ -134,9 +135,20 @@ int show_completion(std::vector<std::string> words) {
   return 0;
 }
 
+// What the launcher starts for a host that is not this one.
+int carry_frames(const std::vector<std::string>& arguments) {
+  const auto target = parse_pipe_arguments(arguments);
+  if (target) return run_pipe(*target);
+  say(stderr, message_for(target.error()));
+  return kExitUsage;
+}
+
 int main_with(const std::vector<std::string>& arguments) {
-  if (arguments.size() == 1 && arguments.front() == "--guard") return run_guard();
-  if (!arguments.empty() && arguments.front() == "--complete") return show_completion(arguments);
+  const std::string first = arguments.empty() ? "" : arguments.front();
+  if (first == "--guard" && arguments.size() <= 2)
+    return run_guard(arguments.size() == 2 ? arguments.back() : "");
+  if (first == "--ssh-pipe" || first == "--rsh-pipe") return carry_frames(arguments);
+  if (first == "--complete") return show_completion(arguments);
   auto request = parse_command_line(arguments, own_surroundings());
   if (!request) {
     say(stderr, usage_text() + message_for(request.error()));

@@ -96,6 +96,11 @@ struct NewsText {
   std::string operator()(const news::StoreListens& n) const {
     return fmt::format("the job's store listens on {}", n.address);
   }
+  std::string operator()(const news::HostReached& n) const {
+    return fmt::format("host {} was reached{}{} after {:.0f} ms{}", n.host,
+                       n.address.empty() ? "" : " at ", n.address, 1e3 * seconds(n.took),
+                       n.staged ? ", and given this program" : "");
+  }
   std::string operator()(const news::HostReady& n) const {
     return fmt::format("host {} is ready (agent {})", n.host, n.agent_pid);
   }
@@ -131,6 +136,16 @@ std::string message_for(const Error& error) {
   return fmt::format("horovodrun: error: {}\n", error.text());
 }
 
+// All of them, each with what mends it.
+std::string the_unreachable(const Outcome& outcome) {
+  std::string text;
+  for (const Unreachable& host : outcome.unreachable) {
+    text += fmt::format("horovodrun: nothing was started: {}\n", host.why);
+    if (!host.fix.empty()) text += fmt::format("  {}\n", host.fix);
+  }
+  return text;
+}
+
 std::string message_for(const Outcome& outcome) {
   std::string text;
   if (outcome.not_shown)
@@ -138,6 +153,7 @@ std::string message_for(const Outcome& outcome) {
         "horovodrun: {} bytes of output were not shown, since the terminal did not "
         "take them\n",
         outcome.not_shown);
+  if (!outcome.unreachable.empty()) return text + the_unreachable(outcome);
   if (outcome.failure)
     return text + fmt::format("horovodrun: {}\n{}{}", headline(*outcome.failure), last_act(outcome),
                               the_others(outcome));

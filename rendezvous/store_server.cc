@@ -14,8 +14,9 @@ constexpr auto kPause = 100ms;
 }  // namespace
 
 Result<std::unique_ptr<StoreServer>> StoreServer::start(Loop& loop, const Address& where,
-                                                        const Key& key, const StoreLimits& limits) {
-  auto listener = listen_on(where);
+                                                        const Key& key, const StoreLimits& limits,
+                                                        PortRange ports) {
+  auto listener = listen_on(where, ports);
   if (!listener) return listener.error();
   auto address = local_address(listener->get());
   if (!address) return address.error();

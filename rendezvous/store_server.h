@@ -27,7 +27,7 @@ struct StoreLimits {
 class StoreServer {
  public:
   static Result<std::unique_ptr<StoreServer>> start(Loop&, const Address&, const Key&,
-                                                    const StoreLimits& = {});
+                                                    const StoreLimits& = {}, PortRange = {});
 
   const Address& address() const { return address_; }
   void announce(const Departure&);

@@ -20,6 +20,9 @@
 #include "launcher/agent/protocol.h"
 #include "launcher/agent/sweep.h"
 #include "launcher/agent/worker.h"
+#include "launcher/network/interfaces.h"
+#include "launcher/network/knocking.h"
+#include "launcher/network/reception.h"
 
 namespace kolo {
 
@@ -32,6 +35,7 @@ namespace {
 constexpr auto kLeaseBeforeHello = 30s;  // for a launcher on a slow link to say its first word
 constexpr auto kSecondLook = 200ms;
 constexpr auto kSettling = 2s;      // of a worker, before anything is spent on its accounts
+constexpr auto kKnocking = 3s;      // at the doors of others, at the most
 constexpr auto kLook = 1500ms;      // at what the workers do, when one has failed
 constexpr auto kLastWords = 500ms;  // for what is still to be said when we go
 
@@ -55,7 +59,7 @@ class Agent {
   void on(const Start&);
   void refuse(const Start&, const Error& why);
   void on(const Signal&);
-  void on(const Lease&) {}  // that it came is what matters
+  void on(const Lease&) { channel_.send(Up(Alive{})); }
   void on(const Ack&);
   void on(const Close&);
   void on(const Input&);
@@ -64,6 +68,9 @@ class Agent {
   void on(const Survey&);
   void on(const Examine&);
   void on(const Inspect&);
+  void on(const Knock&);
+  Facts facts(const Survey&);
+  void open_doors(const Opener&);
   void look_on();
 
   void on_launcher_gone();
@@ -110,6 +117,10 @@ class Agent {
   bool reading_ = true;  // there is room for what the workers write
   bool launcher_gone_ = false, held_ = false;
 
+  Key key_;  // of the job, once doors were asked for
+  std::optional<Reception> reception_;
+  std::optional<Knocking> knocking_;
+
   bool ending_ = false;
   TimePoint kill_at_ = TimePoint::max();
   Loop::Timer kill_timer_;
@@ -126,30 +137,11 @@ Fd signals_to_read() {
 
 // For what workers start that listens by itself (torch.distributed).  It may be taken before they
 // do, as anywhere.
-std::uint16_t some_free_port() {
-  const auto listener = listen_on({"127.0.0.1", 0});
+std::uint16_t some_free_port(const std::string& ip, PortRange ports) {
+  const auto listener = listen_on({ip, 0}, ports);
   const auto address =
       listener ? local_address(listener->get()) : Result<Address>(listener.error());
   return address ? address->port : 0;
-}
-
-Facts facts(const Survey& survey) {
-  Facts facts{usable_cores(), some_free_port(), {}, {}, {}};
-  if (survey.gpus) {
-    auto gpus = find_gpus();
-    if (gpus)
-      facts.gpus = std::move(*gpus);
-    else
-      facts.troubles.push_back(gpus.error().text());
-  }
-  if (survey.topology) {
-    auto topology = read_topology();
-    if (topology)
-      facts.topology = std::move(*topology);
-    else
-      facts.troubles.push_back(topology.error().text());
-  }
-  return facts;
 }
 
 // None if it is gone already; as long as it is our parent, no other can have its number.
@@ -205,6 +197,7 @@ void Agent::on(const Hello& hello) {
 
 void Agent::on(const Start& start) {
   if (ending_) return;
+  reception_.reset();
   if (workers_.contains(start.worker))
     return refuse(start, Error(Errc::exists, "a worker of this number was started before"));
   const auto id = start.worker;
@@ -268,6 +261,46 @@ void Agent::on(const Resume&) {
 
 void Agent::on(const Survey& survey) {
   channel_.send(Up(facts(survey)));
+}
+
+Facts Agent::facts(const Survey& survey) {
+  Facts facts;
+  facts.cores = usable_cores();
+  if (survey.gpus) {
+    auto gpus = find_gpus();
+    if (gpus)
+      facts.gpus = std::move(*gpus);
+    else
+      facts.troubles.push_back(gpus.error().text());
+  }
+  if (survey.topology) {
+    auto topology = read_topology();
+    if (topology)
+      facts.topology = std::move(*topology);
+    else
+      facts.troubles.push_back(topology.error().text());
+  }
+  if (survey.doors) open_doors(*survey.doors);
+  if (reception_) facts.doors = reception_->doors();
+  facts.free_port = facts.doors.empty()
+                        ? some_free_port("127.0.0.1", {})
+                        : some_free_port(facts.doors.front().ip,
+                                         {survey.doors->first_port, survey.doors->last_port});
+  return facts;
+}
+
+void Agent::open_doors(const Opener& opener) {
+  if (opener.key.size() != key_.bytes.size()) return;
+  std::copy(opener.key.begin(), opener.key.end(), key_.bytes.begin());
+  reception_.emplace(loop_, key_, opener.host, narrowed(own_addresses(), opener.interfaces),
+                     PortRange{opener.first_port, opener.last_port});
+}
+
+void Agent::on(const Knock& knock) {
+  const auto tell = [this](std::vector<Opening> openings) {
+    channel_.send(Up(Knocked{std::move(openings)}));
+  };
+  knocking_.emplace(loop_, key_, knock.doorways, kKnocking, tell);
 }
 
 void Agent::on(const Examine&) {

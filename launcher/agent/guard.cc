@@ -30,9 +30,20 @@ int watch_over(pid_t agent, const sigset_t& signals) {
   }
 }
 
+// The last line of the shell's may lack its end.  Nobody to hear it is for the agent to find out.
+void say_hail(std::string_view hail) {
+  const std::string line = "\n" + guard_line(hail) + "\n";
+  (void)!::write(STDOUT_FILENO, line.data(), line.size());
+}
+
 }  // namespace
 
-int run_guard() {
+std::string guard_line(std::string_view hail) {
+  return std::string(hail) + " GUARD";
+}
+
+int run_guard(std::string_view hail) {
+  if (!hail.empty()) say_hail(hail);
   // Whatever descriptors we were started with by accident must not reach the workers.
   ::close_range(3, ~0U, 0);
   // A terminal's signals are the launcher's to interpret.

@@ -19,7 +19,7 @@ std::int64_t wall_clock_us() {
 
 Inspection nothing_but(std::string trouble) {
   Inspection out;
-  out.troubles = {std::move(trouble)};
+  out.troubles = {{Trouble::About::all, std::move(trouble)}};
   return out;
 }
 

@@ -15,6 +15,7 @@
 #include "launcher/machine/gpus.h"
 #include "launcher/machine/inspection.h"
 #include "launcher/machine/topology.h"
+#include "launcher/network/door.h"
 #include "launcher/output/stream.h"
 
 // What the launcher and a host's agent say to each other; PROTOCOL.md has the bytes.  A worker is
@@ -98,11 +99,22 @@ struct Resume {
   bool operator==(const Resume&) const = default;
 };
 
+// How a host is to open doors, by which others may find out that they reach it.
+struct Opener {
+  std::string host;  // as the job calls it
+  Bytes key;         // of the job
+  std::uint16_t first_port = 0, last_port = 0;
+  std::vector<std::string> interfaces;  // to use only; none: all
+  KOLO_FIELDS(host, key, first_port, last_port, interfaces)
+  bool operator==(const Opener&) const = default;
+};
+
 // Look around, for what the job needs to know.
 struct Survey {
   static constexpr std::uint16_t kKind = 10;
   bool gpus = false, topology = false;
-  KOLO_FIELDS(gpus, topology)
+  std::optional<Opener> doors;  // none: nobody will come from elsewhere
+  KOLO_FIELDS(gpus, topology, doors)
   bool operator==(const Survey&) const = default;
 };
 
@@ -123,8 +135,16 @@ struct Inspect {
   bool operator==(const Inspect&) const = default;
 };
 
+// Find out which of these can be reached from here.  The own doors are closed with the first Start.
+struct Knock {
+  static constexpr std::uint16_t kKind = 13;
+  std::vector<Doorway> doorways;
+  KOLO_FIELDS(doorways)
+  bool operator==(const Knock&) const = default;
+};
+
 using Down = std::variant<Hello, Start, Signal, Lease, Ack, Close, Input, Hold, Resume, Survey,
-                          Examine, Inspect>;
+                          Examine, Inspect, Knock>;
 
 // Up: from the agent.
 
@@ -143,8 +163,9 @@ struct Facts {
   std::uint16_t free_port = 0;  // nobody listened there a moment ago
   std::vector<Gpu> gpus;
   std::optional<Topology> topology;
+  std::vector<Door> doors;
   std::vector<std::string> troubles;  // what could not be found out, and why
-  KOLO_FIELDS(cores, free_port, gpus, topology, troubles)
+  KOLO_FIELDS(cores, free_port, gpus, topology, doors, troubles)
   bool operator==(const Facts&) const = default;
 };
 
@@ -228,8 +249,64 @@ struct Inspected {
   bool operator==(const Inspected&) const = default;
 };
 
+struct Knocked {
+  static constexpr std::uint16_t kKind = 78;
+  std::vector<Opening> openings;
+  KOLO_FIELDS(openings)
+  bool operator==(const Knocked&) const = default;
+};
+
+// The answer to each Lease.
+struct Alive {
+  static constexpr std::uint16_t kKind = 79;
+  KOLO_FIELDS()
+  bool operator==(const Alive&) const = default;
+};
+
+// Up, from the pipe that carries the conversation (launcher/pipe), numbered 0.
+
+// First of all: the agent's host was reached, and the agent runs.
+struct Reached {
+  static constexpr std::uint16_t kKind = 75;
+  std::string address;  // empty: another command knows the way
+  std::uint32_t resolve_us = 0, connect_us = 0, login_us = 0, start_us = 0;
+  bool staged = false;  // this program was brought along
+  std::uint32_t attempts = 1;
+  std::string host_key;  // "SHA256:…"; empty: another command has checked it
+  KOLO_FIELDS(address, resolve_us, connect_us, login_us, start_us, staged, attempts, host_key)
+  bool operator==(const Reached&) const = default;
+};
+
+// What stands between the launcher and a host.
+enum class Barrier {
+  name,         // nobody knows it
+  unreachable,  // no connection, or it broke before the login: worth another try
+  host_key_unknown,
+  host_key_changed,
+  refused,      // the host does not let us in
+  unsupported,  // the host lets in by ways that we do not know
+  shell,        // no usable answer from what runs at login
+  staging,      // this program cannot be brought to the host
+  machine,      // it cannot run there
+  lost,         // the connection broke when all had been well
+};
+
+constexpr Barrier last_of(Barrier) {
+  return Barrier::lost;
+}
+
+// Last of all: the host is out of reach.
+struct Unreached {
+  static constexpr std::uint16_t kKind = 76;
+  Barrier kind = Barrier::unreachable;
+  std::string why;  // with host, address, port and cause
+  std::string fix;  // a command that mends it, or finds out more
+  KOLO_FIELDS(kind, why, fix)
+  bool operator==(const Unreached&) const = default;
+};
+
 using Up = std::variant<Ready, Facts, Started, Failed, Output, Exited, Ending, Taken, Finding,
-                        Examined, Inspected>;
+                        Examined, Inspected, Knocked, Alive, Reached, Unreached>;
 
 // A command line and an environment may have two megabytes together (ARG_MAX).
 inline constexpr std::size_t kDownLimit = 8 << 20;

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <csignal>
 
+#include "launcher/network/interfaces.h"
+
 namespace kolo {
 
 using namespace std::chrono_literals;
@@ -15,7 +17,8 @@ namespace {
 constexpr auto kLease = 5s;
 constexpr auto kRenewal = 1s;
 constexpr auto kQuick = 300ms;
-constexpr std::string_view kLocalIp = "127.0.0.1";  // every host is this machine
+constexpr auto kSecondLook = 200ms;
+const Door kLoopback{"lo", "127.0.0.1", 0, 0};  // when every host is this machine
 
 std::uint32_t milliseconds(Duration d) {
   return static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::milliseconds>(d).count());
@@ -31,6 +34,28 @@ std::string text_of(const agent::OomVerdict& oom) {
   if (oom.peak_bytes)
     text += fmt::format("; it had {:.0f} MiB at the most", *oom.peak_bytes / kMiB);
   return text;
+}
+
+int exit_code_for(agent::Barrier barrier) {
+  switch (barrier) {
+    case agent::Barrier::name:
+      return kExitName;
+    case agent::Barrier::unreachable:
+      return kExitUnreached;
+    case agent::Barrier::host_key_unknown:
+    case agent::Barrier::host_key_changed:
+      return kExitHostKey;
+    case agent::Barrier::refused:
+    case agent::Barrier::unsupported:
+      return kExitLogin;
+    case agent::Barrier::shell:
+    case agent::Barrier::staging:
+    case agent::Barrier::machine:
+      return kExitMachine;
+    case agent::Barrier::lost:
+      break;
+  }
+  return kExitHostLost;
 }
 
 bool reads(const JobSpec& spec, int rank) {
@@ -54,10 +79,9 @@ std::vector<int> readers_of(const JobSpec& spec) {
 
 }  // namespace
 
-Driver::Driver(Loop& loop, std::unique_ptr<Signals> signals, StoreServer& store, OutputDesk& desk,
-               const JobSpec& spec, Setting setting, Plan plan, Policy policy, Tell tell)
+Driver::Driver(Loop& loop, std::unique_ptr<Signals> signals, OutputDesk& desk, const JobSpec& spec,
+               Setting setting, Plan plan, Policy policy, Tell tell)
     : loop_(loop),
-      store_(store),
       desk_(desk),
       spec_(spec),
       setting_(std::move(setting)),
@@ -65,6 +89,7 @@ Driver::Driver(Loop& loop, std::unique_ptr<Signals> signals, StoreServer& store,
       policy_(policy),
       tell_(std::move(tell)),
       supervisor_(plan_, policy_, loop.now()),
+      addressing_(plan_.hosts()),
       feeder_(loop, STDIN_FILENO, readers_of(spec),
               [this](int rank, ByteView bytes, bool ends) {
                 session_of(rank).send(agent::Input{static_cast<std::uint32_t>(rank),
@@ -74,33 +99,61 @@ Driver::Driver(Loop& loop, std::unique_ptr<Signals> signals, StoreServer& store,
       began_(loop.now()) {
   progress_.hosts = static_cast<int>(plan_.hosts().size());
   progress_.workers = plan_.size();
-  store_.on_arrival([this](int arrived) {
-    progress_.met = std::min(arrived, plan_.size());
-    note_progress();
-  });
   signal_watch_ = loop_.watch(signals_->fd(), Ready::read, [this] {
     if (const auto signo = signals_->next()) on_signal(*signo);
   });
 }
 
-Result<Unit> Driver::open_sessions() {
+// The launcher has doors too, where those who are elsewhere will find the store.
+void Driver::open_sessions() {
+  const auto names = names_of_this_machine();
   for (const std::string& host : plan_.hosts()) {
-    auto session = Session::start(
-        loop_, agent_command(spec_.self),
-        {.on_message = [this, host](const agent::Up& up,
-                                    std::uint64_t seq) { on_message(host, up, seq); },
-         .on_end =
-             [this, host](const std::string& why) {
-               hear(heard::HostEnded{host, why});
-             }});
-    if (!session) return std::move(session.error()).during("starting host " + host);
-    (*session)->send(agent::Hello{KOLO_VERSION, milliseconds(kLease), milliseconds(policy_.grace)});
-    sessions_[host] = std::move(*session);
+    to_open_.push_back(host);
+    if (is_this_machine(host, names)) here_.insert(host);
   }
-  return Unit{};
+  if (here_.size() < to_open_.size()) {
+    reception_.emplace(loop_, setting_.key, Addressing::kLauncher,
+                       narrowed(own_addresses(), spec_.placement.interfaces), setting_.ports);
+    addressing_.has_doors(Addressing::kLauncher, reception_->doors());
+  }
+  open_next();
+}
+
+void Driver::open_next() {
+  while (!to_open_.empty() && static_cast<int>(connecting_.size()) < spec_.reach.at_once) {
+    const std::string host = to_open_.front();
+    to_open_.pop_front();
+    open_session(host);
+  }
+}
+
+void Driver::open_session(const std::string& host) {
+  const auto named = std::find_if(spec_.hosts.begin(), spec_.hosts.end(),
+                                  [&](const HostSpec& h) { return h.name == host; });
+  auto session = Session::start(
+      loop_, agent_command(spec_.self, *named, spec_.reach, is_here(host), policy_.start_timeout),
+      {.on_message = [this, host](const agent::Up& up,
+                                  std::uint64_t seq) { on_message(host, up, seq); },
+       .on_end = [this, host](const std::string& why) { on_session_end(host, why); }});
+  if (!session) {
+    const std::string why = std::move(session.error()).during("starting host " + host).text();
+    loop_.post([this, host, why] { hear(heard::HostEnded{host, why}); });
+    return;
+  }
+  if (!is_here(host)) connecting_.insert(host);
+  (*session)->send(agent::Hello{KOLO_VERSION, milliseconds(kLease), milliseconds(policy_.grace)});
+  sessions_[host] = std::move(*session);
+}
+
+void Driver::on_session_end(const std::string& host, const std::string& why) {
+  last_heard_.erase(host);
+  connecting_.erase(host);
+  open_next();
+  hear(heard::HostEnded{host, why});
 }
 
 Outcome Driver::run() {
+  open_sessions();
   set_alarm();
   renew_leases();
   progress_timer_ = loop_.at(began_ + kQuick, [this] {
@@ -108,7 +161,7 @@ Outcome Driver::run() {
     note_progress();
   });
   loop_.run();
-  store_.on_arrival({});
+  if (store_) store_->on_arrival({});
   desk_.show_status("");
   tell(rise_);
   // Those who were lost with their host have left words too.
@@ -164,15 +217,38 @@ void Driver::stop_and_go_on() {
   for (auto& [host, session] : sessions_) session->flush();
   ::raise(SIGSTOP);
   send_all(agent::Resume{});
+  for (auto& [host, when] : last_heard_) when = loop_.now();
   set_alarm();
 }
 
 void Driver::renew_leases() {
   send_all(agent::Lease{});
+  look_for_silence(false);
   lease_timer_ = loop_.at(loop_.now() + kRenewal, [this] { renew_leases(); });
 }
 
+// What an agent does when it does not hear of us, we do as well: the host is given up, and what
+// runs there ends itself.  Two looks, since this process itself may have stood still.
+void Driver::look_for_silence(bool again) {
+  std::vector<std::string> silent;
+  for (const auto& [host, when] : last_heard_)
+    if (loop_.now() >= when + kLease) silent.push_back(host);
+  if (silent.empty()) return;
+  if (!again) {
+    silence_timer_ = loop_.at(loop_.now() + kSecondLook, [this] { look_for_silence(true); });
+    return;
+  }
+  for (const std::string& host : silent) {
+    last_heard_.erase(host);
+    sessions_.at(host)->terminate();
+    hear(heard::HostEnding{host, fmt::format("it was not heard of for {:.1f} s",
+                                             std::chrono::duration<double>(kLease).count())});
+  }
+}
+
 void Driver::on_message(const std::string& host, const agent::Up& up, std::uint64_t seq) {
+  if (const auto heard = last_heard_.find(host); heard != last_heard_.end())
+    heard->second = loop_.now();
   if (const auto* output = std::get_if<agent::Output>(&up)) return on_output(host, *output, seq);
   std::visit(
       [&]<class M>(const M& message) {
@@ -186,26 +262,75 @@ void Driver::on_host(const std::string& host, const agent::Ready& ready) {
     return hear(heard::HostEnding{
         host, fmt::format("it runs version {}, and this is {}", ready.version, KOLO_VERSION)});
   tell(news::HostReady{host, ready.pid});
+  last_heard_[host] = loop_.now();
+  connecting_.erase(host);
+  open_next();
   const Placement& wish = spec_.placement;
-  sessions_.at(host)->send(agent::Survey{wish.gpu_pinning != GpuPinning::none,
-                                         wish.bind_to != BindTo::none || wish.report});
+  agent::Survey survey{wish.gpu_pinning != GpuPinning::none,
+                       wish.bind_to != BindTo::none || wish.report, std::nullopt};
+  if (reception_)
+    survey.doors = agent::Opener{host, Bytes(setting_.key.bytes.begin(), setting_.key.bytes.end()),
+                                 setting_.ports.first, setting_.ports.last, wish.interfaces};
+  sessions_.at(host)->send(survey);
 }
 
-// From rank 0's host comes what the others are told of rank 0.  Who gets what is decided when all
-// hosts have said what they have.
 void Driver::on_host(const std::string& host, const agent::Facts& facts) {
   facts_[host] = facts;
-  if (host == plan_.slots.front().host) setting_.master = {std::string(kLocalIp), facts.free_port};
+  addressing_.has_doors(host, facts.doors);
   ++progress_.hosts_ready;
   note_progress();
-  if (facts_.size() == sessions_.size())
-    if (auto why = place()) return hear(heard::Unfit{why->host, why->why});
   hear(heard::HostReady{host});
+  if (facts_.size() < plan_.hosts().size()) return;
+  if (!reception_) return arrange();
+  for (auto& [each, session] : sessions_)
+    session->send(agent::Knock{addressing_.to_knock_at(each)});
 }
 
-std::optional<Unfit> Driver::place() {
+void Driver::on_host(const std::string& host, const agent::Knocked& knocked) {
+  addressing_.knocked(host, knocked.openings);
+  if (addressing_.all_knocked()) arrange();
+}
+
+// When all hosts have said what they have, and whom they reach.
+void Driver::arrange() {
+  for (const auto step : {&Driver::find_ways, &Driver::open_store, &Driver::place})
+    if (auto why = (this->*step)()) return hear(*why);
+  hear(heard::Arranged{});
+}
+
+std::optional<heard::Unfit> Driver::find_ways() {
+  for (const std::string& host : plan_.hosts()) {
+    const auto way = reception_ ? addressing_.way_to(host) : kLoopback;
+    if (!way) return heard::Unfit{way.error().host, way.error().why, kExitNetwork};
+    ways_[host] = *way;
+  }
+  return std::nullopt;
+}
+
+std::optional<heard::Unfit> Driver::open_store() {
+  const auto way = reception_ ? addressing_.way_to(Addressing::kLauncher) : kLoopback;
+  if (!way) return heard::Unfit{way.error().host, way.error().why, kExitNetwork};
+  reception_.reset();
+  auto store = StoreServer::start(loop_, {way->ip, 0}, setting_.key, {}, setting_.ports);
+  if (!store)
+    return heard::Unfit{plan_.hosts().front(),
+                        std::move(store.error()).during("starting the job's store").text(),
+                        kExitRendezvous};
+  store_ = std::move(*store);
+  store_->on_arrival([this](int arrived) {
+    progress_.met = std::min(arrived, plan_.size());
+    note_progress();
+  });
+  setting_.store = store_->address();
+  const std::string& first = plan_.slots.front().host;
+  setting_.master = {ways_[first].ip, facts_[first].free_port};
+  tell(news::StoreListens{setting_.store.text()});
+  return std::nullopt;
+}
+
+std::optional<heard::Unfit> Driver::place() {
   auto placing = place_workers(spec_, plan_, facts_);
-  if (!placing) return placing.error();
+  if (!placing) return heard::Unfit{placing.error().host, placing.error().why};
   for (const std::string& warning : placing->warnings) tell(news::Warning{warning});
   if (spec_.placement.report) tell(news::Placed{placing->rows});
   places_ = std::move(placing->workers);
@@ -240,6 +365,16 @@ void Driver::on_host(const std::string& host, const agent::Exited& exited) {
 
 void Driver::on_host(const std::string& host, const agent::Ending& ending) {
   hear(heard::HostEnding{host, ending.why});
+}
+
+void Driver::on_host(const std::string& host, const agent::Reached& reached) {
+  const std::chrono::microseconds took(reached.resolve_us + reached.connect_us + reached.login_us +
+                                       reached.start_us);
+  tell(news::HostReached{host, reached.address, took, reached.staged});
+}
+
+void Driver::on_host(const std::string& host, const agent::Unreached& unreached) {
+  hear(heard::Unreached{{host, unreached.why, unreached.fix, exit_code_for(unreached.kind)}});
 }
 
 void Driver::on_host(const std::string& host, const agent::Taken& taken) {
@@ -291,7 +426,8 @@ void Driver::on_output(const std::string& host, const agent::Output& output, std
 
 void Driver::carry_out(const order::Start& start) {
   const Slot& slot = plan_.slots[start.rank];
-  const HostShare share{.ip = std::string(kLocalIp),
+  const HostShare share{.ip = ways_[slot.host].ip,
+                        .interface = ways_[slot.host].interface,
                         .cores = static_cast<int>(facts_[slot.host].cores),
                         .gpu = places_[start.rank].gpu};
   const Recipe recipe = make_recipe(setting_, slot, plan_, share);
@@ -307,19 +443,27 @@ void Driver::carry_out(const order::Signal& signal) {
 }
 
 void Driver::carry_out(const order::Announce& announce) {
-  store_.announce(announce.departure);
+  if (store_) store_->announce(announce.departure);
 }
 
 void Driver::carry_out(const order::Examine& examine) {
   sessions_.at(examine.host)->send(agent::Examine{});
 }
 
+// One that was never begun has nothing to close, and who is still on the way to a host turns back.
 void Driver::carry_out(const order::Close& close) {
-  sessions_.at(close.host)->send(agent::Close{});
+  to_open_.clear();
+  if (connecting_.contains(close.host))
+    sessions_.at(close.host)->terminate();
+  else if (const auto session = sessions_.find(close.host); session != sessions_.end())
+    session->second->send(agent::Close{});
+  else
+    loop_.post([this, host = close.host] { hear(heard::HostEnded{host, "it was not begun"}); });
 }
 
 void Driver::carry_out(const order::Terminate& order) {
-  sessions_.at(order.host)->terminate();
+  if (const auto session = sessions_.find(order.host); session != sessions_.end())
+    session->second->terminate();
 }
 
 void Driver::carry_out(const order::Finish&) {

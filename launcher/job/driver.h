@@ -1,7 +1,9 @@
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -11,6 +13,8 @@
 #include "launcher/job/placing.h"
 #include "launcher/job/progress.h"
 #include "launcher/job/signals.h"
+#include "launcher/network/addressing.h"
+#include "launcher/network/reception.h"
 #include "launcher/output/desk.h"
 #include "launcher/plan/plan.h"
 #include "launcher/plan/recipe.h"
@@ -26,13 +30,15 @@ namespace kolo {
 // Belongs to the loop; owned by run_job for the length of one job.
 class Driver {
  public:
-  Driver(Loop&, std::unique_ptr<Signals>, StoreServer&, OutputDesk&, const JobSpec&, Setting, Plan,
-         Policy, Tell);
+  Driver(Loop&, std::unique_ptr<Signals>, OutputDesk&, const JobSpec&, Setting, Plan, Policy, Tell);
 
-  Result<Unit> open_sessions();
   Outcome run();
 
  private:
+  void open_sessions();
+  void open_next();
+  void open_session(const std::string& host);
+  void on_session_end(const std::string& host, const std::string& why);
   void on_message(const std::string& host, const agent::Up&, std::uint64_t seq);
   void on_host(const std::string& host, const agent::Ready&);
   void on_host(const std::string& host, const agent::Facts&);
@@ -44,9 +50,16 @@ class Driver {
   void on_host(const std::string& host, const agent::Finding&);
   void on_host(const std::string& host, const agent::Examined&);
   void on_host(const std::string&, const agent::Inspected&) {}  // a job does not ask
+  void on_host(const std::string& host, const agent::Knocked&);
+  void on_host(const std::string&, const agent::Alive&) {}  // that it came is what matters
+  void on_host(const std::string& host, const agent::Reached&);
+  void on_host(const std::string& host, const agent::Unreached&);
   void on_output(const std::string& host, const agent::Output&, std::uint64_t seq);
 
-  std::optional<Unfit> place();
+  void arrange();
+  std::optional<heard::Unfit> find_ways();
+  std::optional<heard::Unfit> open_store();
+  std::optional<heard::Unfit> place();
   void on_signal(int signo);
   void stop_and_go_on();
   void send_all(const agent::Down&);
@@ -62,13 +75,14 @@ class Driver {
 
   void set_alarm();
   void renew_leases();
+  void look_for_silence(bool again);
   void note_progress();
   void tell(const News&);
   bool runs_on(std::uint32_t worker, const std::string& host) const;
+  bool is_here(const std::string& host) const { return here_.contains(host); }
   Session& session_of(int rank) { return *sessions_.at(plan_.slots[rank].host); }
 
   Loop& loop_;
-  StoreServer& store_;
   OutputDesk& desk_;
   const JobSpec& spec_;
   Setting setting_;
@@ -77,18 +91,26 @@ class Driver {
   const Tell tell_;
   Supervisor supervisor_;
 
+  std::set<std::string> here_;                                // hosts that are this machine
+  std::deque<std::string> to_open_;                           // hosts whose turn is still to come
+  std::set<std::string> connecting_;                          // hosts that are not this machine
   std::map<std::string, std::unique_ptr<Session>> sessions_;  // by host
+  std::map<std::string, TimePoint> last_heard_;               // the same, of those that are ready
   std::map<std::string, agent::Facts> facts_;                 // the same
   std::map<std::string, std::size_t> unacknowledged_;         // the same: bytes of output
   std::map<int, Doing> doings_;                               // by rank, once the job has failed
-  std::vector<Place> places_;                                 // by rank, once all hosts are known
+  std::optional<Reception> reception_;                        // if some host is elsewhere
+  Addressing addressing_;
+  std::map<std::string, Door> ways_;    // to each host, once they are known
+  std::unique_ptr<StoreServer> store_;  // the same
+  std::vector<Place> places_;           // by rank, once all hosts are known
   Feeder feeder_;
 
   // Given back with this driver: when no process is left to be ended, a signal may end us, who
   // may be waiting for a reader of the last output.
   std::unique_ptr<Signals> signals_;
   Loop::Watch signal_watch_;
-  Loop::Timer alarm_, lease_timer_, progress_timer_;
+  Loop::Timer alarm_, lease_timer_, silence_timer_, progress_timer_;
   Progress progress_;
   bool slow_ = false;  // it has not risen within a moment, so the user is told how far it is
   const TimePoint began_;

@@ -12,18 +12,6 @@ namespace kolo {
 
 namespace {
 
-Result<Unit> check_reach(const std::vector<HostSpec>& hosts) {
-  const auto names = names_of_this_machine();
-  for (const HostSpec& host : hosts)
-    if (!is_this_machine(host.name, names))
-      return Error(Errc::unsupported,
-                   fmt::format("host {} is not this machine, and other machines cannot be reached "
-                               "yet\n  Use localhost, 127.0.0.1 or this machine's own name, as in "
-                               "-H localhost:4.",
-                               host.name));
-  return Unit{};
-}
-
 std::vector<Speaker> speakers_of(const Plan& plan) {
   std::vector<Speaker> speakers;
   for (const Slot& slot : plan.slots) speakers.push_back({slot.rank, slot.local_rank, slot.host});
@@ -38,21 +26,16 @@ bool is_detail(const News& news) {
 }
 
 Result<Outcome> run_job(const JobSpec& spec, const Tell& tell) {
-  if (auto reached = check_reach(spec.hosts); !reached) return reached.error();
   auto plan = make_plan(spec.hosts, spec.np, 0);
   if (!plan) return plan.error();
   // From here ranks are fixed.
 
   auto signals = std::make_unique<Signals>();
   Loop loop;
-  const Key key = Key::random();
-  auto store = StoreServer::start(loop, {"127.0.0.1", 0}, key);
-  if (!store) return std::move(store.error()).during("starting the job's store");
-  if (spec.verbose) tell(news::StoreListens{(*store)->address().text()});
-  // From here workers may meet.
   auto desk = OutputDesk::open(spec.output, speakers_of(*plan));
   if (!desk) return desk.error();
-  const Setting setting{spec.command, spec.environment, spec.cwd, (*store)->address(), {}, key};
+  const Setting setting{spec.command, spec.environment,     spec.cwd,     {},
+                        {},           spec.placement.ports, Key::random()};
   Policy policy;
   policy.grace = spec.grace;
   policy.start_timeout = spec.start_timeout;
@@ -60,9 +43,8 @@ Result<Outcome> run_job(const JobSpec& spec, const Tell& tell) {
   {
     // With the driver go our signals: when no process is left to be ended, one may end us, who may
     // be waiting for a reader of the last output.
-    Driver driver(loop, std::move(signals), **store, **desk, spec, setting, *plan, policy, tell);
-    if (auto opened = driver.open_sessions(); !opened) return opened.error();
-    // From here processes run, and run() returns when none does any more.
+    Driver driver(loop, std::move(signals), **desk, spec, setting, *plan, policy, tell);
+    // From here processes run, and this returns when none does any more.
     outcome = driver.run();
   }
   (*desk)->settle();

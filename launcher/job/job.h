@@ -6,8 +6,10 @@
 #include <variant>
 #include <vector>
 
+#include "base/address.h"
 #include "base/result.h"
 #include "launcher/hosts/hosts.h"
+#include "launcher/job/reach.h"
 #include "launcher/machine/binding.h"
 #include "launcher/machine/pinning.h"
 #include "launcher/output/tag.h"
@@ -15,11 +17,6 @@
 #include "launcher/supervise/outcome.h"
 
 namespace kolo {
-
-struct PortRange {
-  int first = 0, last = 0;  // 0: any port will do
-  bool operator==(const PortRange&) const = default;
-};
 
 // Who reads what the launcher is given to read.
 struct StdinTo {
@@ -34,6 +31,7 @@ struct Placement {
   BindTo bind_to = BindTo::none;
   bool report = false;  // tell where each worker runs
   PortRange ports;
+  std::vector<std::string> interfaces;  // to use only; none: any
   bool operator==(const Placement&) const = default;
 };
 
@@ -52,6 +50,7 @@ struct JobSpec {
   OutputStyle output;
   StdinTo stdin_to;
   Placement placement;
+  Reach reach;
   bool verbose = false;  // more is told of it
 };
 
@@ -59,6 +58,12 @@ struct JobSpec {
 namespace news {
 struct StoreListens {
   std::string address;
+};
+// Of a host that is not this machine.
+struct HostReached {
+  std::string host, address;
+  Duration took;
+  bool staged;  // this program was brought along
 };
 struct HostReady {
   std::string host;
@@ -86,8 +91,9 @@ struct WorkerEnded {
   ExitStatus status;
 };
 }  // namespace news
-using News = std::variant<news::StoreListens, news::HostReady, news::WorkerStarted,
-                          news::WorkerEnded, news::RoseUp, news::Warning, news::Placed>;
+using News =
+    std::variant<news::StoreListens, news::HostReached, news::HostReady, news::WorkerStarted,
+                 news::WorkerEnded, news::RoseUp, news::Warning, news::Placed>;
 using Tell = std::function<void(const News&)>;  // called on some thread, once at a time
 
 // Whether only those want to know it who want to know more.

@@ -30,7 +30,7 @@ namespace kolo {
 
 namespace {
 
-using namespace std::chrono_literals;
+using About = Trouble::About;
 
 std::string text_of_file(const std::string& path) {
   std::ifstream file(path);
@@ -65,13 +65,6 @@ Limit limit_of(__rlimit_resource resource) {
   rlimit found{};
   if (::getrlimit(resource, &found) != 0) return {};
   return {number(found.rlim_cur), number(found.rlim_max)};
-}
-
-// Containers share the kernel's boot with each other, and are hosts of their own all the same.
-std::string identity(const std::string& root) {
-  std::error_code error;
-  const auto network = std::filesystem::read_symlink("/proc/self/ns/net", error).string();
-  return first_line(root + "/proc/sys/kernel/random/boot_id") + " " + network;
 }
 
 std::string text_of(const sockaddr* address) {
@@ -110,7 +103,7 @@ void look_at_machine(const InspectionRequest& request, Inspection& out) {
   out.hostname = names.nodename;
   out.kernel = names.release;
   out.architecture = names.machine;
-  out.identity = identity(request.root);
+  out.identity = machine_identity(request.root);
   out.cores = usable_cores();
   out.cpu = field(text_of_file(request.root + "/proc/cpuinfo"), "model name");
   const auto memory = text_of_file(request.root + "/proc/meminfo");
@@ -161,16 +154,22 @@ std::string interpreter_in(const std::string& path) {
   return begin == line.npos ? "" : line.substr(begin);
 }
 
-Program look_for_program(const InspectionRequest& request) {
-  auto found = find_program(request.argv.front(), request.env, request.cwd);
-  if (!found) return {{}, found.error().text(), found.error().code() == Errc::not_found, {}};
-  return {*found, {}, false, interpreter_in(*found)};
+// Whoever names a path means that file, even if it cannot be executed.
+FoundProgram look_for_program(const InspectionRequest& request) {
+  const std::string& name = request.argv.front();
+  const auto found = find_program(name, request.env, request.cwd);
+  if (found) return {*found, true, {}, interpreter_in(*found)};
+  const bool is_there = found.error().code() != Errc::not_found && name.find('/') != name.npos;
+  return {is_there ? (std::filesystem::path(request.cwd) / name).string() : "",
+          false,
+          found.error().text(),
+          {}};
 }
 
 // What the children find out.
 struct Paths {
   std::optional<Folder> cwd;
-  std::optional<Program> program;
+  std::optional<FoundProgram> program;
   std::string python;  // which one is to be asked
   KOLO_FIELDS(cwd, program, python)
 };
@@ -179,7 +178,7 @@ Paths look_at_paths(const InspectionRequest& request) {
   Paths out;
   if (!request.cwd.empty()) out.cwd = look_at_folder(request.cwd);
   if (!request.argv.empty()) out.program = look_for_program(request);
-  out.python = python_of(request, out.program.value_or(Program{}));
+  out.python = python_of(request, out.program.value_or(FoundProgram{}));
   return out;
 }
 
@@ -237,7 +236,7 @@ template <class Answer>
 class Look {
  public:
   template <class Fn>
-  Look(std::string what, Fn fn) : what_(std::move(what)) {
+  Look(Trouble::About about, Fn fn) : about_(about) {
     auto errand = Errand::send([&] { return encode(fn()); });
     if (errand)
       errand_.emplace(std::move(*errand));
@@ -246,9 +245,9 @@ class Look {
   }
 
   // None: the troubles say why.
-  std::optional<Answer> result(Deadline deadline, std::vector<std::string>& troubles) {
+  std::optional<Answer> result(Deadline deadline, std::vector<Trouble>& troubles) {
     auto answer = wait(deadline);
-    if (!answer) troubles.push_back(fmt::format("{}: {}", what_, answer.error().text()));
+    if (!answer) troubles.push_back({about_, answer.error().text()});
     return answer ? std::optional<Answer>(std::move(*answer)) : std::nullopt;
   }
 
@@ -263,7 +262,8 @@ class Look {
     return answer;
   }
 
-  std::string what_, trouble_;
+  Trouble::About about_;
+  std::string trouble_;
   std::optional<Errand> errand_;
 };
 
@@ -275,14 +275,21 @@ void take_python(const std::string& path, InspectionRequest request, Deadline de
     return;
   }
   if (!out.cwd || !out.cwd->can_enter) request.cwd = "/";
-  Look<PythonAnswer> look(path, [&] { return look_at_python(path, request); });
+  Look<PythonAnswer> look(About::python, [&] { return look_at_python(path, request); });
   auto answer = look.result(deadline, out.troubles);
   if (!answer) return;
   out.python = std::move(answer->python);
-  if (!answer->trouble.empty()) out.troubles.push_back(answer->trouble);
+  if (!answer->trouble.empty()) out.troubles.push_back({About::python, answer->trouble});
 }
 
 }  // namespace
+
+// Containers share the kernel's boot with each other, and are hosts of their own all the same.
+std::string machine_identity(const std::string& root) {
+  std::error_code error;
+  const auto network = std::filesystem::read_symlink("/proc/self/ns/net", error).string();
+  return first_line(root + "/proc/sys/kernel/random/boot_id") + " " + network;
+}
 
 std::uint32_t usable_cores() {
   cpu_set_t cores;
@@ -293,12 +300,10 @@ std::uint32_t usable_cores() {
 
 Inspection inspect(const InspectionRequest& request, Deadline deadline) {
   Inspection out;
-  Look<Paths> paths("the working directory and the program",
-                    [&] { return look_at_paths(request); });
-  Look<Scratch> scratch("/tmp, /dev/shm and the home",
-                        [&] { return look_at_scratch(request.root); });
-  Look<Gear> gear("CUDA and NCCL", [&] { return look_at_gear(request); });
-  Look<GpusAnswer> gpus("the GPUs", [&] { return look_at_gpus(request.root); });
+  Look<Paths> paths(About::paths, [&] { return look_at_paths(request); });
+  Look<Scratch> scratch(About::scratch, [&] { return look_at_scratch(request.root); });
+  Look<Gear> gear(About::libraries, [&] { return look_at_gear(request); });
+  Look<GpusAnswer> gpus(About::gpus, [&] { return look_at_gpus(request.root); });
   look_at_machine(request, out);
 
   if (auto found = paths.result(deadline, out.troubles)) {
@@ -313,7 +318,7 @@ Inspection inspect(const InspectionRequest& request, Deadline deadline) {
   }
   if (auto found = gpus.result(deadline, out.troubles)) {
     out.gpus = std::move(found->gpus);
-    if (!found->trouble.empty()) out.troubles.push_back(found->trouble);
+    if (!found->trouble.empty()) out.troubles.push_back({About::gpus, found->trouble});
   }
   return out;
 }

@@ -59,15 +59,27 @@ struct Python {
 };
 
 // The command's first word, as it would be started.
-struct Program {
-  std::string path;         // empty: it cannot be started
-  std::string why_not;      // with that
-  bool is_missing = false;  // else it is there, and cannot be executed
+struct FoundProgram {
+  std::string path;  // empty: it is not there
+  bool can_run = false;
+  std::string why_not;
   std::string interpreter;  // of a script, as after #!
 
-  KOLO_FIELDS(path, why_not, is_missing, interpreter)
-  bool operator==(const Program&) const = default;
+  KOLO_FIELDS(path, can_run, why_not, interpreter)
+  bool operator==(const FoundProgram&) const = default;
 };
+
+// What could not be found out, and why.
+struct Trouble {
+  enum class About { paths, scratch, libraries, gpus, python, all } about = About::all;
+  std::string text;
+
+  KOLO_FIELDS(about, text)
+  bool operator==(const Trouble&) const = default;
+};
+constexpr Trouble::About last_of(Trouble::About) {
+  return Trouble::About::all;
+}
 
 // One host, as a worker there would find it.
 struct Inspection {
@@ -85,9 +97,9 @@ struct Inspection {
   std::optional<Folder> cwd;
   std::vector<Folder> scratch;  // /tmp, /dev/shm and the home of whom the agent runs as
   std::optional<Python> python;
-  std::optional<Program> program;  // none: nobody asked, or it could not be found out
+  std::optional<FoundProgram> program;  // none: nobody asked, or it could not be found out
   std::vector<Nic> nics;
-  std::vector<std::string> troubles;  // what could not be found out, and why
+  std::vector<Trouble> troubles;
 
   KOLO_FIELDS(hostname, kernel, architecture, identity, cores, cpu, memory_bytes, available_bytes,
               gpus, driver, libraries, nofile, nproc, memlock, is_root, cwd, scratch, python,
@@ -105,6 +117,9 @@ struct InspectionRequest {
 // Looks around.  Whatever may hang is asked by children; what has not answered at the deadline is
 // among the troubles.
 Inspection inspect(const InspectionRequest&, Deadline);
+
+// What Inspection::identity of this process is.
+std::string machine_identity(const std::string& root = "");
 
 // Where this process may run.
 std::uint32_t usable_cores();

@@ -60,7 +60,7 @@ std::string found(const std::string& name, const InspectionRequest& request) {
 }
 
 // "/usr/bin/env python3" is what env finds.
-std::string interpreter_of(const Program& program, const InspectionRequest& request) {
+std::string interpreter_of(const FoundProgram& program, const InspectionRequest& request) {
   const auto words = split(program.interpreter, ' ');
   const std::string first(words.front());
   const bool by_env = std::filesystem::path(first).filename() == "env" && words.size() > 1;
@@ -89,7 +89,7 @@ ExitStatus wait_for(pid_t pid) {
 
 }  // namespace
 
-std::string python_of(const InspectionRequest& request, const Program& program) {
+std::string python_of(const InspectionRequest& request, const FoundProgram& program) {
   if (is_python(program.path)) return program.path;
   if (auto path = interpreter_of(program, request); !path.empty()) return path;
   auto path = found("python3", request);

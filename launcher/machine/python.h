@@ -11,7 +11,7 @@ namespace kolo {
 
 // The Python that a command runs: its first word, the interpreter of the script that its first word
 // is, or whatever python3 is in the environment.  Empty: there is none.
-std::string python_of(const InspectionRequest&, const Program&);
+std::string python_of(const InspectionRequest&, const FoundProgram&);
 
 // Runs that Python for a moment, as a worker would, and imports none of the frameworks.  Waits for
 // it: for a child's use.

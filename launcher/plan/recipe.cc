@@ -118,6 +118,7 @@ std::vector<Variable> default_variables(const Slot& slot, const HostShare& share
       {"OMP_NUM_THREADS", std::to_string(std::max(1, share.cores / slot.local_size))},
       {"HOROVOD_GLOO_IFACE", share.interface},
       {"NCCL_SOCKET_IFNAME", share.interface},
+      {"GLOO_SOCKET_IFNAME", share.interface},
   };
 }
 
@@ -126,7 +127,7 @@ bool is_ours(std::string_view name) {
     return std::any_of(variables.begin(), variables.end(),
                        [&](const Variable& v) { return v.first == name; });
   };
-  return name == "KOLO_ADDRESS" || name == "KOLO_GPU" || name == kDefaults ||
+  return name == "KOLO_ADDRESS" || name == "KOLO_PORT_RANGE" || name == "KOLO_GPU" || name == kDefaults ||
          name == kStatusVariable || has(slot_variables({}, {})) || has(job_variables({}, {}));
 }
 
@@ -141,6 +142,8 @@ Recipe make_recipe(const Setting& setting, const Slot& slot, const Plan& plan,
   variables.erase("KOLO_GPU");  // of a job that this one runs in
   put(variables, share.gpu);
   variables["KOLO_ADDRESS"] = share.ip;
+  variables.erase("KOLO_PORT_RANGE");
+  if (setting.ports.first != 0) variables["KOLO_PORT_RANGE"] = setting.ports.text();
   variables[kDefaults] = defaults;
   Recipe recipe{setting.command, {}, setting.cwd};
   for (const auto& [name, value] : variables)

@@ -47,7 +47,8 @@ struct Setting {
   WorkerEnvironment environment;
   std::string cwd;
   Address store;
-  Address master;  // where rank 0 may listen for what brings its own rendezvous
+  Address master;   // where rank 0 may listen for what brings its own rendezvous
+  PortRange ports;  // for all that listens
   Key key;
 };
 

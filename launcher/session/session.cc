@@ -27,10 +27,6 @@ std::string text_of_end(const ExitStatus& status) {
 
 }  // namespace
 
-Command agent_command(const std::string& self) {
-  return {{self, "--guard"}};
-}
-
 Result<std::unique_ptr<Session>> Session::start(Loop& loop, const Command& command, Events events) {
   auto down = make_pipe(), up = make_pipe();
   if (!down) return down.error();

@@ -18,9 +18,6 @@ struct Command {
   bool operator==(const Command&) const = default;
 };
 
-// Pure.  `self` is this program; the host is this machine.
-Command agent_command(const std::string& self);
-
 // One host's agent, as the launcher sees it: a child process that speaks frames.
 //
 // Ends once, when the child is gone and all it said has been heard; then nothing more comes.

@@ -42,16 +42,31 @@ struct WorkerEnd {
   bool operator==(const WorkerEnd&) const = default;
 };
 
+// A host that the launcher did not get to, and what to do about it.
+struct Unreachable {
+  std::string host, why, fix;
+  int exit_code = 1;
+  bool operator==(const Unreachable&) const = default;
+};
+
 struct Outcome {
   std::optional<Failure> failure;
-  std::optional<int> interrupted_by;  // a signal to the launcher
-  std::vector<WorkerEnd> workers;     // by rank
+  std::vector<Unreachable> unreachable;  // if that was the failure: all that are known
+  std::optional<int> interrupted_by;     // a signal to the launcher
+  std::vector<WorkerEnd> workers;        // by rank
   Duration took{};
   std::uint64_t not_shown = 0;  // bytes of output that a terminal did not take
 };
 
 // Our own codes; a worker's is passed on as it is.
+inline constexpr int kExitName = 110;       // nobody knows the host's name
+inline constexpr int kExitUnreached = 111;  // no connection to it
+inline constexpr int kExitHostKey = 112;    // it does not prove who it is
+inline constexpr int kExitLogin = 113;      // it does not let us in
+inline constexpr int kExitMachine = 114;    // this program cannot be brought there, or not run
+inline constexpr int kExitNetwork = 115;    // hosts do not reach each other
 inline constexpr int kExitHostLost = 121;
+inline constexpr int kExitRendezvous = 122;  // there is no place for the workers to meet
 inline constexpr int kExitUnfit = 123;
 inline constexpr int kExitTimeout = 124;
 inline constexpr int kExitInternal = 125;

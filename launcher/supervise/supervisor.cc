@@ -43,12 +43,37 @@ Orders Supervisor::on(const Event& event, TimePoint now) {
 
 void Supervisor::hear(const heard::HostReady& ready) {
   unready_.erase(ready.host);
-  if (unready_.empty()) move_job(JobEvent::all_ready);
+  begin_if_all_ready();
+}
+
+void Supervisor::hear(const heard::Arranged&) {
+  arranged_ = true;
+  begin_if_all_ready();
+}
+
+void Supervisor::begin_if_all_ready() {
+  if (phase_ != JobPhase::gathering || !unready_.empty()) return;
+  if (!outcome_.unreachable.empty()) return give_up();
+  if (arranged_) move_job(JobEvent::all_ready);
+}
+
+void Supervisor::hear(const heard::Unreached& unreached) {
+  if (phase_ != JobPhase::gathering)
+    return hear(heard::HostEnding{unreached.host.host, unreached.host.why});
+  if (outcome_.unreachable.empty()) wake_ = std::min(*wake_, now_ + policy_.roll_call);
+  outcome_.unreachable.push_back(unreached.host);
+  unready_.erase(unreached.host.host);
+  begin_if_all_ready();
+}
+
+bool Supervisor::is_unreachable(const std::string& host) const {
+  return std::any_of(outcome_.unreachable.begin(), outcome_.unreachable.end(),
+                     [&](const Unreachable& u) { return u.host == host; });
 }
 
 void Supervisor::hear(const heard::Unfit& unfit) {
   if (phase_ != JobPhase::gathering) return;
-  fail({Failure::Kind::unfit, unfit.host, std::nullopt, unfit.why, kExitUnfit});
+  fail({Failure::Kind::unfit, unfit.host, std::nullopt, unfit.why, unfit.exit_code});
 }
 
 void Supervisor::hear(const heard::HostEnding& ending) {
@@ -58,6 +83,7 @@ void Supervisor::hear(const heard::HostEnding& ending) {
 void Supervisor::hear(const heard::HostEnded& ended) {
   open_.erase(ended.host);
   unexamined_.erase(ended.host);
+  if (phase_ == JobPhase::gathering && is_unreachable(ended.host)) return;
   if (phase_ != JobPhase::closing) lose_workers(ended.host, ended.why, WorkerEvent::host_lost);
   if (phase_ == JobPhase::closing && open_.empty()) move_job(JobEvent::all_closed);
 }
@@ -108,7 +134,7 @@ void Supervisor::hear(const heard::Spoken& spoken) {
 void Supervisor::hear(const heard::Tick&) {
   if (!wake_ || now_ < *wake_) return;
   wake_.reset();
-  if (phase_ == JobPhase::gathering) return give_up_on(*unready_.begin());
+  if (phase_ == JobPhase::gathering) return give_up();
   if (phase_ == JobPhase::last_words && !unexamined_.empty() && now_ < failed_ + policy_.evidence) {
     wake_ = failed_ + policy_.evidence;
     return;
@@ -118,7 +144,12 @@ void Supervisor::hear(const heard::Tick&) {
   move_job(JobEvent::time_up);
 }
 
-void Supervisor::give_up_on(const std::string& host) {
+void Supervisor::give_up() {
+  if (!outcome_.unreachable.empty()) {
+    const Unreachable& first = outcome_.unreachable.front();
+    return fail({Failure::Kind::host, first.host, std::nullopt, first.why, first.exit_code});
+  }
+  const auto host = unready_.empty() ? plan_.hosts().front() : *unready_.begin();
   const auto waited = std::chrono::ceil<std::chrono::seconds>(policy_.start_timeout).count();
   fail({Failure::Kind::host, host, std::nullopt, fmt::format("did not answer within {} s", waited),
         kExitTimeout});

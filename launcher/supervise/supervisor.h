@@ -21,8 +21,13 @@ namespace heard {
 struct HostReady {
   std::string host;
 };
+struct Arranged {};  // it is known what each worker gets, and where they meet
+struct Unreached {
+  Unreachable host;
+};  // it cannot be had, or is lost
 struct Unfit {
   std::string host, why;
+  int exit_code = kExitUnfit;
 };  // it lacks what the job needs, which is not to start
 struct HostEnding {
   std::string host, why;
@@ -54,9 +59,10 @@ struct Spoken {
 struct Tick {};
 }  // namespace heard
 
-using Event = std::variant<heard::HostReady, heard::Unfit, heard::HostEnding, heard::HostEnded,
-                           heard::Started, heard::NotStarted, heard::Exited, heard::Examined,
-                           heard::Interrupted, heard::Spoken, heard::Tick>;
+using Event =
+    std::variant<heard::HostReady, heard::Arranged, heard::Unreached, heard::Unfit,
+                 heard::HostEnding, heard::HostEnded, heard::Started, heard::NotStarted,
+                 heard::Exited, heard::Examined, heard::Interrupted, heard::Spoken, heard::Tick>;
 
 // What it wants done.
 namespace order {
@@ -96,6 +102,8 @@ using Orders = std::vector<Order>;
 
 struct Policy {
   Duration start_timeout = std::chrono::seconds(30);
+  // For the other hosts to say whether they can be had, when one cannot: the user mends them all.
+  Duration roll_call = std::chrono::seconds(2);
   // For survivors to learn who died and to say so, before they are asked to end.
   Duration last_words = std::chrono::milliseconds(500);
   // For hosts to say what their workers do, at the most.
@@ -128,6 +136,8 @@ class Supervisor {
   };
 
   void hear(const heard::HostReady&);
+  void hear(const heard::Arranged&);
+  void hear(const heard::Unreached&);
   void hear(const heard::Unfit&);
   void hear(const heard::HostEnding&);
   void hear(const heard::HostEnded&);
@@ -143,7 +153,9 @@ class Supervisor {
   void move_job(JobEvent);
   void enter(JobPhase);
   void fail(Failure);
-  void give_up_on(const std::string& host);
+  void begin_if_all_ready();
+  void give_up();
+  bool is_unreachable(const std::string& host) const;
   void lose_workers(const std::string& host, const std::string& why, WorkerEvent);
   void announce(int rank, const std::string& cause, Departure::Manner);
   void signal_living(int signo);
@@ -156,7 +168,8 @@ class Supervisor {
   JobPhase phase_ = JobPhase::gathering;
   std::vector<Worker> workers_;
   std::set<std::string> unready_, open_;  // hosts
-  std::set<std::string> unexamined_;      // the same
+  bool arranged_ = false;
+  std::set<std::string> unexamined_;  // the same
   TimePoint failed_;
   std::optional<TimePoint> wake_;
   Outcome outcome_;

@@ -21,6 +21,8 @@ class Reader {
  public:
   explicit Reader(const Lookup& lookup) : lookup_(lookup) {}
 
+  bool has(const char* name) const { return lookup_(name) != nullptr; }
+
   std::string text(const char* name) {
     const char* value = lookup_(name);
     if (!value || !*value) complain(name, "is not set, though others of this job are");
@@ -97,6 +99,8 @@ Meeting read_meeting(Reader& read) {
   meeting.key = read.parsed<Key>("KOLO_JOB_KEY", Key::from_hex);
   meeting.generation = static_cast<std::uint64_t>(read.number("KOLO_GENERATION", 0, kMost));
   meeting.ip = read.parsed<std::string>("KOLO_ADDRESS", parse_ip);
+  if (read.has("KOLO_PORT_RANGE"))
+    meeting.ports = read.parsed<PortRange>("KOLO_PORT_RANGE", PortRange::parse);
   return meeting;
 }
 

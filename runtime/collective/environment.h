@@ -25,7 +25,8 @@ struct Meeting {
   Address store;
   Key key;
   std::uint64_t generation = 0;
-  std::string ip;  // of this worker, for its peers
+  std::string ip;   // of this worker, for its peers
+  PortRange ports;  // for its listener
   bool operator==(const Meeting&) const = default;
 };
 

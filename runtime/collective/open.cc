@@ -17,7 +17,7 @@ Outcome<std::unique_ptr<Communicator>> connect(const JobEnvironment& environment
   auto store = StoreClient::connect(meeting.store, meeting.key, meeting.generation, deadline);
   if (!store) return Failure(store.error());
 
-  const Seat seat{self, place.size, meeting.generation, meeting.key, meeting.ip};
+  const Seat seat{self, place.size, meeting.generation, meeting.key, meeting.ip, meeting.ports};
   auto links = wire(seat, ring_neighbours(place.rank, place.size), *store, deadline);
   if (!links) return links.error();
   return std::make_unique<Communicator>(self, place.size, meeting.generation, std::move(*links),

@@ -97,7 +97,7 @@ Outcome<Links> Wiring::run() {
 }
 
 Result<Unit> Wiring::meet() {
-  auto listener = listen_on({seat_.ip, 0});
+  auto listener = listen_on({seat_.ip, 0}, seat_.ports);
   if (!listener) return std::move(listener.error()).during("waiting for neighbours");
   listener_ = std::move(*listener);
   const auto address = local_address(listener_.get());

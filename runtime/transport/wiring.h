@@ -17,7 +17,8 @@ struct Seat {
   int size = 1;
   std::uint64_t generation = 0;
   Key key;
-  std::string ip;  // on which to listen for peers
+  std::string ip;   // on which to listen for peers
+  PortRange ports;  // the same
 };
 
 // Connects a rank with its neighbours, which do the same: each says in the store where it

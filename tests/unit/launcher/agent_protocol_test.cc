@@ -2,7 +2,7 @@
 
 #include <rapidcheck/catch.h>
 
-#include "launcher/session/session.h"
+#include "launcher/job/reach.h"
 
 namespace kolo::agent {
 
@@ -57,12 +57,12 @@ Inspection some_inspection() {
   out.cwd = Folder{any<std::string>(), any<bool>(), any<bool>(), any<bool>(), 1, 2, ""};
   out.python = Python{any<std::string>(), "3.11.2", {{"torch", "2.13.0", any<std::string>()}}};
   out.nics = {{"eth0", "10.0.0.1", any<bool>(), any<bool>(), any<std::int32_t>()}};
-  out.troubles = any<Strings>();
+  out.troubles = {{Trouble::About::gpus, any<std::string>()}};
   return out;
 }
 
 Up some_up() {
-  switch (*rc::gen::inRange(0, 11)) {
+  switch (*rc::gen::inRange(0, 13)) {
     case 0:
       return Ready{any<std::string>(), any<std::int32_t>()};
     case 1:
@@ -80,12 +80,18 @@ Up some_up() {
                     {any<std::string>(), 2, 1, 3},
                     {OomVerdict::By::kernel_log, 7, {}, 9, any<std::string>()}};
     case 5:
-      return Facts{any<std::uint32_t>(), any<std::uint16_t>(), {}, {}, any<Strings>()};
+      return Facts{any<std::uint32_t>(), any<std::uint16_t>(), {}, {}, {}, any<Strings>()};
     case 7:
       return Finding{any<std::uint32_t>(), {any<std::string>(), 2, 1, 3}, {}};
     case 8:
       return Examined{};
     case 9:
+      return Reached{any<std::string>(), 1, 2, 3, 4, any<bool>(), any<std::uint32_t>(),
+                     any<std::string>()};
+    case 10:
+      return Unreached{*rc::gen::element(Barrier::name, Barrier::lost), any<std::string>(),
+                       any<std::string>()};
+    case 11:
       return Inspected{some_inspection(), any<std::int64_t>(), any<std::int64_t>()};
     case 6:
       return Taken{any<std::uint32_t>(), any<std::uint32_t>()};
@@ -197,7 +203,7 @@ TEST_CASE("the bytes are those of PROTOCOL.md") {
 }
 
 TEST_CASE("a local agent is this program itself") {
-  CHECK(agent_command("/opt/kolo/bin/horovodrun") ==
+  CHECK(agent_command("/opt/kolo/bin/horovodrun", {}, {}, true, {}) ==
         Command{{"/opt/kolo/bin/horovodrun", "--guard"}});
 }
 

@@ -51,7 +51,7 @@ Inspection seen(InspectionRequest request, Duration patience = 10s) {
 
 bool has_trouble(const Inspection& seen, const std::string& text) {
   return std::any_of(seen.troubles.begin(), seen.troubles.end(),
-                     [&](const auto& trouble) { return trouble.find(text) != trouble.npos; });
+                     [&](const auto& trouble) { return trouble.text.find(text) != text.npos; });
 }
 
 }  // namespace
@@ -97,11 +97,12 @@ TEST_CASE("a directory is missing, is none, or cannot be written to") {
 TEST_CASE("a program is missing, or is there and cannot be executed") {
   Scene scene;
   const auto env = with_path(scene.path("bin"));
-  CHECK(seen({.argv = {"train"}, .env = env}).program.value().is_missing);
+  CHECK(seen({.argv = {"train"}, .env = env}).program.value().path.empty());
   scene.file("bin/train", "#!/bin/sh\n", 0644);
-  const auto plain = seen({.argv = {"train"}, .env = env}).program.value();
-  CHECK_FALSE(plain.is_missing);
-  CHECK(plain.path.empty());
+  const auto plain =
+      seen({.cwd = scene.path("bin"), .argv = {"./train"}, .env = env}).program.value();
+  CHECK_FALSE(plain.can_run);
+  CHECK(plain.path == scene.path("bin/./train"));
   scene.file("bin/train", "#! /bin/sh -e\n", 0755);
   CHECK(seen({.argv = {"train"}, .env = env}).program.value().interpreter == "/bin/sh -e");
 }
@@ -112,12 +113,12 @@ TEST_CASE("the Python is the command's own: by its name, by its script, or what 
   const auto other = scene.file("bin/python3.99", "#!/bin/sh\n", 0755);
   const InspectionRequest request{
       .cwd = "/", .argv = {}, .env = with_path(scene.path("bin")), .root = {}};
-  const auto python = [&](const Program& program) { return python_of(request, program); };
+  const auto python = [&](const FoundProgram& program) { return python_of(request, program); };
   CHECK(python({}) == scene.path("bin/python3"));
-  CHECK(python({other, {}, false, {}}) == other);
-  CHECK(python({"/x/train.py", {}, false, other}) == other);
-  CHECK(python({"/x/train.py", {}, false, "/usr/bin/env python3.99"}) == other);
-  CHECK(python({"/x/train.sh", {}, false, "/bin/sh"}) == scene.path("bin/python3"));
+  CHECK(python({other, true, {}, {}}) == other);
+  CHECK(python({"/x/train.py", true, {}, other}) == other);
+  CHECK(python({"/x/train.py", true, {}, "/usr/bin/env python3.99"}) == other);
+  CHECK(python({"/x/train.sh", true, {}, "/bin/sh"}) == scene.path("bin/python3"));
 }
 
 TEST_CASE("frameworks are found by their metadata, where a worker would import them from") {
@@ -148,7 +149,7 @@ TEST_CASE("a Python that hangs or fails is a trouble, and nothing waits for it")
   const auto hung = seen({.argv = {"python3"}, .env = env}, 300ms);
   CHECK(Clock::now() - begin < 3s);
   CHECK_FALSE(hung.python);
-  CHECK(has_trouble(hung, scene.path("bin/python3") + ": no answer for "));
+  CHECK(has_trouble(hung, "no answer for "));
 
   scene.file("bin/python3", "#!/bin/sh\nexit 3\n", 0755);
   const auto failed = seen({.argv = {"python3"}, .env = env});

@@ -19,6 +19,7 @@ struct Job {
                   "/home/ada",
                   {"127.0.0.1", 4711},
                   {"10.0.0.1", 29500},
+                  {},
                   kKey};
   Plan plan = *make_plan(std::vector<HostSpec>{{"a", 2}, {"b", 1}}, 3, 5);
 

@@ -25,7 +25,7 @@ std::string page() {
   return text;
 }
 
-std::string hex(ByteView bytes) {
+std::string spaced_hex(ByteView bytes) {
   std::string text;
   for (const auto byte : bytes) text += fmt::format("{:02x} ", byte);
   return text;
@@ -43,8 +43,8 @@ std::array<std::uint8_t, 32> counting_from(std::uint8_t first) {
 TEST_CASE("the worked example of PROTOCOL.md is, byte for byte, what is sent") {
   const std::string text = page();
   const auto is_there = [&](ByteView bytes) {
-    INFO(hex(bytes));
-    CHECK(text.find(hex(bytes)) != text.npos);
+    INFO(spaced_hex(bytes));
+    CHECK(text.find(spaced_hex(bytes)) != text.npos);
   };
 
   const Key key{counting_from(0)};

@@ -1,0 +1,21 @@
+#include "launcher/job/reach.h"
+
+namespace kolo {
+
+Command agent_command(const std::string& self, const HostSpec& host, const Reach& reach, bool here,
+                      Duration connect_timeout) {
+  if (here) return {{self, "--guard"}};
+  Target target;
+  target.host = host.name;
+  target.user = host.user;
+  target.port = reach.ssh_port;
+  target.identities = reach.identities;
+  target.policy = reach.host_keys;
+  target.rsh_agent = reach.rsh_agent;
+  target.connect_timeout = connect_timeout;
+  Command command{{self}};
+  for (std::string& word : pipe_arguments(target)) command.argv.push_back(std::move(word));
+  return command;
+}
+
+}  // namespace kolo

@@ -1,0 +1,80 @@
+#include "launcher/network/addressing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace kolo {
+
+namespace {
+
+std::string list_of(const std::vector<Door>& doors) {
+  std::string text;
+  for (const Door& door : doors)
+    text += fmt::format("{}{} ({})", text.empty() ? "" : ", ", door.ip, door.interface);
+  return text;
+}
+
+bool is_better(const Door& a, const Door& b) {
+  const auto is_v6 = [](const Door& door) { return door.ip.find(':') != door.ip.npos; };
+  if (a.mbits != b.mbits) return a.mbits > b.mbits;
+  return !is_v6(a) && is_v6(b);
+}
+
+}  // namespace
+
+void Addressing::has_doors(const std::string& host, std::vector<Door> doors) {
+  doors_[host] = std::move(doors);
+}
+
+std::vector<std::string> Addressing::targets_of(const std::string& host) const {
+  const auto own = std::find(hosts_.begin(), hosts_.end(), host);
+  if (own == hosts_.end()) return {};
+  const auto n = hosts_.size(), at = static_cast<std::size_t>(own - hosts_.begin());
+  std::set<std::string> targets = {hosts_.front(), hosts_[(at + 1) % n], hosts_[(at + n - 1) % n]};
+  targets.erase(host);
+  std::vector<std::string> out = {kLauncher};
+  out.insert(out.end(), targets.begin(), targets.end());
+  return out;
+}
+
+std::vector<Doorway> Addressing::to_knock_at(const std::string& host) const {
+  std::vector<Doorway> out;
+  for (const std::string& target : targets_of(host))
+    if (const auto doors = doors_.find(target); doors != doors_.end())
+      out.push_back({target, doors->second});
+  return out;
+}
+
+void Addressing::knocked(const std::string& host, const std::vector<Opening>& openings) {
+  auto& own = knocks_[host];
+  for (const Opening& opening : openings) own[opening.host] = opening;
+}
+
+Result<Door, Unmet> Addressing::way_to(const std::string& host) const {
+  const auto known = doors_.find(host);
+  if (known == doors_.end() || known->second.empty())
+    return Unmet{host, "has no address by which others could reach it"};
+  const std::vector<Door>& doors = known->second;
+  std::vector<int> reached(doors.size());
+  int tried = 0;
+  for (const auto& [who, knocks] : knocks_) {
+    const auto opening = knocks.find(host);
+    if (opening == knocks.end()) continue;
+    if (opening->second.doors.empty())
+      return Unmet{
+          who, fmt::format("cannot reach {} at {}: {}", host == kLauncher ? host : "host " + host,
+                           list_of(doors), opening->second.trouble)};
+    ++tried;
+    for (const auto door : opening->second.doors)
+      if (door < doors.size()) ++reached[door];
+  }
+  std::optional<Door> best;
+  for (std::size_t i = 0; i < doors.size(); ++i)
+    if (reached[i] == tried && (!best || is_better(doors[i], *best))) best = doors[i];
+  if (best) return *best;
+  return Unmet{host,
+               fmt::format("is reached by no address that is good for all: {}", list_of(doors))};
+}
+
+}  // namespace kolo

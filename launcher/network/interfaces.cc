@@ -1,0 +1,60 @@
+#include "launcher/network/interfaces.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+#include <memory>
+
+namespace kolo {
+
+namespace {
+
+// Empty for what nobody else can use.
+std::string usable_ip(const sockaddr* address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  if (address && address->sa_family == AF_INET) {
+    const auto* v4 = reinterpret_cast<const sockaddr_in*>(address);
+    ::inet_ntop(AF_INET, &v4->sin_addr, text.data(), text.size());
+  } else if (address && address->sa_family == AF_INET6) {
+    const auto* v6 = reinterpret_cast<const sockaddr_in6*>(address);
+    if (!IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr))
+      ::inet_ntop(AF_INET6, &v6->sin6_addr, text.data(), text.size());
+  }
+  return text.data();
+}
+
+std::uint32_t speed_of(const std::string& interface) {
+  std::ifstream file("/sys/class/net/" + interface + "/speed");
+  long long mbits = 0;
+  return file >> mbits && mbits > 0 ? static_cast<std::uint32_t>(mbits) : 0;
+}
+
+}  // namespace
+
+std::vector<Door> own_addresses() {
+  std::vector<Door> out;
+  ifaddrs* first = nullptr;
+  if (::getifaddrs(&first) != 0) return out;
+  const std::unique_ptr<ifaddrs, void (*)(ifaddrs*)> owned(first, ::freeifaddrs);
+  for (const ifaddrs* i = first; i; i = i->ifa_next) {
+    const bool useful = (i->ifa_flags & IFF_UP) != 0 && (i->ifa_flags & IFF_LOOPBACK) == 0;
+    const auto ip = useful ? usable_ip(i->ifa_addr) : std::string();
+    if (!ip.empty()) out.push_back({i->ifa_name, ip, 0, speed_of(i->ifa_name)});
+  }
+  return out;
+}
+
+std::vector<Door> narrowed(std::vector<Door> doors, std::span<const std::string> interfaces) {
+  const auto unwanted = [&](const Door& door) {
+    return std::find(interfaces.begin(), interfaces.end(), door.interface) == interfaces.end();
+  };
+  if (!interfaces.empty()) std::erase_if(doors, unwanted);
+  return doors;
+}
+
+}  // namespace kolo

@@ -1,0 +1,100 @@
+#include "launcher/pipe/agent_start.h"
+
+#include <sys/utsname.h>
+
+#include "base/crypto.h"
+#include "launcher/pipe/bootstrap.h"
+#include "launcher/pipe/program.h"
+
+namespace kolo {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+// With a shell that reads slow files before it hears us, and with a link that stands still.
+constexpr auto kPatience = 30s;
+constexpr auto kMoment = 1s;
+
+std::string own_machine() {
+  utsname names{};
+  ::uname(&names);
+  return names.machine;
+}
+
+std::string random_hail() {
+  return "kolo-" + hex(random_nonce()).substr(0, 16);
+}
+
+agent::Unreached no_program(const Error& error) {
+  return {agent::Barrier::staging, "this program cannot be read: " + error.text(), ""};
+}
+
+class Starting {
+ public:
+  Starting(Wire& wire, Program program)
+      : wire_(wire), program_(program), talk_(random_hail(), std::move(program)) {}
+
+  Reach<StartedAgent> run() {
+    if (auto sent = send(talk_.script()); !sent) return explain(sent.error());
+    for (;;) {
+      auto heard = read_from(wire_, Deadline::in(kPatience));
+      asides_ += wire_.take_asides();
+      if (!heard) return explain(heard.error());
+      if (heard->empty()) return explain_end();
+      auto step = talk_.hear(*heard);
+      if (auto* stuck = std::get_if<agent::Unreached>(&step)) return with_asides(*stuck);
+      if (auto* frames = std::get_if<Bootstrap::Frames>(&step))
+        return StartedAgent{std::move(frames->first), staged_};
+      if (const auto* need = std::get_if<Bootstrap::Need>(&step))
+        if (auto staged = stage(*need); !staged) return staged.error();
+    }
+  }
+
+ private:
+  Result<Unit> send(std::string_view text) { return write_to(wire_, view_of(text), kPatience); }
+
+  // That it cannot be written there any more is not the last word: why, they may say themselves.
+  Reach<Unit> stage(const Bootstrap::Need& need) {
+    const auto bytes = read_program(program_);
+    if (!bytes) return no_program(bytes.error());
+    if (auto why = misfit(need, own_machine(), *bytes)) return std::move(*why);
+    staged_ = true;
+    auto sent = send(Bootstrap::go_ahead(hex(sha256(*bytes))));
+    if (sent) sent = write_to(wire_, *bytes, kPatience);
+    if (!sent && sent.error().code() == Errc::timed_out) return explain(sent.error());
+    return Unit{};
+  }
+
+  agent::Unreached explain(const Error& error) const {
+    if (error.code() == Errc::timed_out) return talk_.explain_silence();
+    return {agent::Barrier::lost, "the connection was lost: " + error.text(), ""};
+  }
+
+  agent::Unreached explain_end() {
+    const auto code = wire_.exit_code(Deadline::in(kMoment));
+    asides_ += wire_.take_asides();
+    return talk_.explain_end(code, asides_);
+  }
+
+  agent::Unreached with_asides(agent::Unreached stuck) const {
+    if (!asides_.empty()) stuck.why += "; on stderr: " + asides_.substr(0, agent::kWhyBytes / 2);
+    return stuck;
+  }
+
+  Wire& wire_;
+  Program program_;
+  Bootstrap talk_;
+  std::string asides_;
+  bool staged_ = false;
+};
+
+}  // namespace
+
+Reach<StartedAgent> start_agent(Wire& wire, const std::string& self) {
+  auto program = find_program_file(self);
+  if (!program) return no_program(program.error());
+  return Starting(wire, std::move(*program)).run();
+}
+
+}  // namespace kolo

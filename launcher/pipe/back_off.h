@@ -1,0 +1,17 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/time.h"
+
+namespace kolo {
+
+// How often a host is tried that cannot be connected to.
+inline constexpr int kAttempts = 5;
+
+// How long to wait after so many attempts (from 1) have failed.  Twice as long each time, and by
+// the seed up to half more or less, so that many pipes that an sshd turned away at once (its
+// MaxStartups) do not come back at once.
+Duration back_off(int failed_attempts, std::uint64_t seed);
+
+}  // namespace kolo

@@ -1,0 +1,215 @@
+#include "launcher/pipe/bootstrap.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "launcher/agent/guard.h"
+
+namespace kolo {
+
+namespace {
+
+constexpr std::size_t kNoiseLimit = 64 << 10;
+constexpr std::size_t kNoiseShown = 500;
+
+// A cache that others may write to, or that a link leads to, is as good as none.  Who could change
+// what is in a directory of mode 0700 that is ours could run programs as us anyway, so what was
+// verified when it came is not read again each time: name and size have to do.  The same for a file
+// at the path that this program has here (a shared file system, or the same package), provided
+// that nobody but us and root could have written it.
+//
+// In braces, so that a shell has read all of it before it does the first thing.  `true >` and not
+// `: >`: a redirection that fails ends the shell if the builtin is a special one.
+constexpr std::string_view kScript = R"sh(
+say() { printf '\n%s %s\n' "$hail" "$*"; }
+run() { exec "$1" --guard "$hail"; }
+look() { stat -Lc "$1" "$2" 2>/dev/null; }
+same() {
+  case "$(look %s:%Y:%u:%a "$path")" in
+    "$size:$modified:0:"*[0145][0145]) [ -x "$path" ];;
+    "$size:$modified:"*[0145][0145]) [ -x "$path" ] && [ -O "$path" ];;
+    *) false;;
+  esac
+}
+ours() { [ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ] && [ "$(look %a "$1")" = 700 ]; }
+held() {
+  [ -x "$1/$file" ] && [ -f "$1/$file" ] && [ ! -L "$1/$file" ] && [ -O "$1/$file" ] &&
+    ours "$1" && [ "$(look %s "$1/$file")" = "$size" ]
+}
+room() {
+  mkdir -p "$1" && ours "$1" && true > "$1/.$hail" && chmod 700 "$1/.$hail" && [ -x "$1/.$hail" ]
+}
+stage() {
+  read -r go sum && [ "$go" = GO ] && head -c "$size" > "$1/.$hail" &&
+    [ "$(sha256sum < "$1/.$hail")" = "$sum  -" ] && mv -f "$1/.$hail" "$1/$file"
+}
+say HAIL
+same && run "$path"
+home=${HOME:-/nowhere}; user=$(id -u)
+set -- "${XDG_CACHE_HOME:-$home/.cache}/kolo" "$home/.cache/kolo" "/tmp/kolo-$user" "/dev/shm/kolo-$user"
+for folder do
+  held "$folder" && { touch -c "$folder/$file"; run "$folder/$file"; }
+done
+mask=$(umask); umask 077
+for folder do
+  room "$folder" && break
+  folder=
+done
+[ "$folder" ] || { say NOWHERE; exit 1; }
+say NEED "$(uname -m)" "$(getconf GNU_LIBC_VERSION)"
+if stage "$folder"; then
+  find "$folder" -type f -mtime +30 -exec rm -f {} +
+  umask "$mask"
+  run "$folder/$file"
+fi
+rm -f "$folder/.$hail"
+say SPOILT
+exit 1
+)sh";
+
+std::string quoted(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+std::string printable(std::string_view text) {
+  std::string out;
+  for (const char c : text) out += c == '\n' || static_cast<unsigned char>(c) >= ' ' ? c : '?';
+  while (!out.empty() && out.back() == '\n') out.pop_back();
+  return out;
+}
+
+std::string tail_of(std::string_view text) {
+  return printable(text.size() > kNoiseShown ? text.substr(text.size() - kNoiseShown) : text);
+}
+
+// "2.36" as a number that can be compared; 0 if it is none.
+int version_number(std::string_view text) {
+  const auto parts = split(text, '.');
+  if (parts.size() < 2) return 0;
+  const auto major = parse_int(parts[0]), minor = parse_int(parts[1]);
+  return major && minor ? static_cast<int>(*major * 1000 + *minor) : 0;
+}
+
+// The newest version of glibc that the file names.  The dynamic linker's names stand in it as text.
+std::string newest_glibc(std::string_view program) {
+  constexpr std::string_view kMark = "GLIBC_2.";
+  std::string newest;
+  for (auto at = program.find(kMark); at != program.npos; at = program.find(kMark, at + 1)) {
+    const auto from = at + kMark.size() - 2;
+    const auto to = program.find_first_not_of("0123456789.", from);
+    const auto version = program.substr(from, std::min(to, program.size()) - from);
+    if (version_number(version) > version_number(newest)) newest = version;
+  }
+  return newest;
+}
+
+// What a shell or the dynamic linker says of a program that was made for another machine.
+bool speaks_of_machine(const std::string& asides) {
+  for (const char* sign : {"GLIBC", "Exec format error", "cannot execute binary file"})
+    if (asides.find(sign) != asides.npos) return true;
+  return false;
+}
+
+}  // namespace
+
+Bootstrap::Bootstrap(std::string hail, Program program)
+    : hail_(std::move(hail)), program_(std::move(program)) {}
+
+std::string Bootstrap::script() const {
+  return fmt::format("{{ hail={}; file=horovodrun-{}; size={}; modified={}; path={}{}}}\n", hail_,
+                     program_.id, program_.size, program_.modified, quoted(program_.path), kScript);
+}
+
+std::string Bootstrap::go_ahead(const std::string& digest) {
+  return fmt::format("GO {}\n", digest);
+}
+
+Bootstrap::Step Bootstrap::hear(ByteView bytes) {
+  append(heard_, bytes);
+  for (;;) {
+    const auto end = std::find(heard_.begin(), heard_.end(), '\n');
+    if (end == heard_.end()) break;
+    const std::string line(heard_.begin(), end);
+    heard_.erase(heard_.begin(), end + 1);
+    if (auto step = take_line(line)) return std::move(*step);
+  }
+  if (heard_.size() + noise_.size() > kNoiseLimit)
+    return agent::Unreached{agent::Barrier::shell,
+                            fmt::format("its login shell writes without end: {}", noise()), ""};
+  return Listen{};
+}
+
+std::optional<Bootstrap::Step> Bootstrap::take_line(std::string_view line) {
+  if (line == guard_line(hail_)) return Step(Frames{std::move(heard_)});
+  if (!line.starts_with(hail_ + " ")) {
+    noise_ += std::string(line) + '\n';
+    return std::nullopt;
+  }
+  const auto words = split(line.substr(hail_.size() + 1), ' ');
+  if (words[0] == "HAIL") hailed_ = true;
+  if (words[0] == "NEED")
+    return Step(Need{std::string(words.size() > 1 ? words[1] : ""),
+                     words.size() > 3 ? fmt::format("{} {}", words[2], words[3]) : ""});
+  if (words[0] == "NOWHERE")
+    return Step(agent::Unreached{
+        agent::Barrier::staging,
+        "there is no directory for this program that is private, writable and may hold programs: "
+        "tried $XDG_CACHE_HOME/kolo, ~/.cache/kolo, /tmp/kolo-UID and /dev/shm/kolo-UID",
+        ""});
+  if (words[0] == "SPOILT")
+    return Step(agent::Unreached{agent::Barrier::staging,
+                                 "this program did not arrive there as it was sent", ""});
+  return std::nullopt;
+}
+
+std::string Bootstrap::noise() const {
+  const std::string text = tail_of(noise_ + std::string(text_of(heard_)));
+  return text.empty() ? "it said nothing" : fmt::format("it said '{}'", text);
+}
+
+agent::Unreached Bootstrap::explain_end(std::optional<int> exit_code,
+                                        const std::string& asides) const {
+  const std::string end = exit_code ? fmt::format("ended with code {}", *exit_code) : "ended";
+  const std::string said =
+      asides.empty() ? noise() : fmt::format("{}; on stderr '{}'", noise(), tail_of(asides));
+  if (speaks_of_machine(asides))
+    return {agent::Barrier::machine, fmt::format("this program does not run there: {}", said), ""};
+  if (hailed_)
+    return {agent::Barrier::shell,
+            fmt::format("the shell there {} before the agent ran: {}", end, said), ""};
+  return {agent::Barrier::shell,
+          fmt::format("what runs there at login {} before it took a command from its input: {}",
+                      end, said),
+          ""};
+}
+
+agent::Unreached Bootstrap::explain_silence() const {
+  return {agent::Barrier::shell,
+          fmt::format("{} did not start the agent in time: {}",
+                      hailed_ ? "the shell there" : "what runs there at login", noise()),
+          ""};
+}
+
+std::optional<agent::Unreached> misfit(const Bootstrap::Need& need, const std::string& own_machine,
+                                       ByteView program) {
+  if (!need.machine.empty() && need.machine != own_machine)
+    return agent::Unreached{agent::Barrier::machine,
+                            fmt::format("it is {}, and this program was made for {}: install the "
+                                        "same version there, at the same path",
+                                        need.machine, own_machine),
+                            ""};
+  constexpr std::string_view kGlibc = "glibc ";
+  if (!need.libc.starts_with(kGlibc)) return std::nullopt;  // it does not say: try
+  const std::string wanted = newest_glibc(text_of(program));
+  const auto has = std::string_view(need.libc).substr(kGlibc.size());
+  if (version_number(has) >= version_number(wanted)) return std::nullopt;
+  return agent::Unreached{
+      agent::Barrier::machine,
+      fmt::format("it has glibc {}, and this program needs {} or newer", has, wanted), ""};
+}
+
+}  // namespace kolo

@@ -1,0 +1,12 @@
+#pragma once
+
+#include "base/result.h"
+#include "launcher/agent/protocol.h"
+
+namespace kolo {
+
+// Something on the way to a host, or what stands in that way.
+template <class T>
+using Reach = Result<T, agent::Unreached>;
+
+}  // namespace kolo

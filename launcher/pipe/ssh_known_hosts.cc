@@ -1,0 +1,130 @@
+#include "launcher/pipe/ssh_known_hosts.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <libssh/libssh.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <fstream>
+
+#include "base/fd.h"
+
+namespace kolo {
+
+namespace {
+
+// What libssh calls the kinds of keys, and the ways of signing with them, in the order in which
+// they are asked for.
+constexpr std::array<std::pair<std::string_view, std::string_view>, 5> kKinds = {
+    std::pair{"ssh-ed25519", "ssh-ed25519"},
+    std::pair{"ecdsa-sha2-nistp256", "ecdsa-sha2-nistp256"},
+    std::pair{"ecdsa-sha2-nistp384", "ecdsa-sha2-nistp384"},
+    std::pair{"ecdsa-sha2-nistp521", "ecdsa-sha2-nistp521"},
+    std::pair{"ssh-rsa", "rsa-sha2-512,rsa-sha2-256"},
+};
+
+std::string kind_of(const ssh_key_struct* key) {
+  auto* k = const_cast<ssh_key_struct*>(key);
+  const char* ecdsa = ssh_pki_key_ecdsa_name(k);
+  const auto type = ssh_key_type(k);
+  const bool is_ecdsa = type == SSH_KEYTYPE_ECDSA_P256 || type == SSH_KEYTYPE_ECDSA_P384 ||
+                        type == SSH_KEYTYPE_ECDSA_P521;
+  const char* name = is_ecdsa ? ecdsa : ssh_key_type_to_char(type);
+  return name ? name : "";
+}
+
+bool same_key(const ssh_key_struct* a, const ssh_key_struct* b) {
+  return ssh_key_cmp(const_cast<ssh_key_struct*>(a), const_cast<ssh_key_struct*>(b),
+                     SSH_KEY_CMP_PUBLIC) == 0;
+}
+
+// The key of this line if it is about one of these names, which may be hidden by a hash; else none.
+ssh_key_struct* key_in(const std::string& line, const std::vector<std::string>& names) {
+  for (const std::string& name : names) {
+    ssh_knownhosts_entry* entry = nullptr;
+    const bool about_it =
+        ssh_known_hosts_parse_line(name.c_str(), line.c_str(), &entry) == SSH_OK && entry;
+    ssh_key_struct* key = about_it ? std::exchange(entry->publickey, nullptr) : nullptr;
+    if (entry) ssh_knownhosts_entry_free(entry);
+    if (key) return key;
+  }
+  return nullptr;
+}
+
+bool takes_mark(std::string& line, std::string_view mark) {
+  if (!line.starts_with(mark)) return false;
+  line.erase(0, line.find_first_not_of(" \t", mark.size()));
+  return true;
+}
+
+}  // namespace
+
+KnownHosts::KnownHosts(std::vector<std::string> names, const std::vector<std::string>& files)
+    : names_(std::move(names)) {
+  for (const std::string& file : files) read(file);
+}
+
+KnownHosts::~KnownHosts() {
+  for (const Entry& entry : entries_) ssh_key_free(entry.key);
+}
+
+void KnownHosts::read(const std::string& file) {
+  std::ifstream stream(file);
+  for (std::string line; std::getline(stream, line);) take(std::move(line));
+}
+
+void KnownHosts::take(std::string line) {
+  const Mark mark = takes_mark(line, "@revoked ")          ? Mark::revoked
+                    : takes_mark(line, "@cert-authority ") ? Mark::authority
+                                                           : Mark::none;
+  if (auto* key = key_in(line, names_)) entries_.push_back({key, mark});
+}
+
+std::string KnownHosts::algorithms() const {
+  const auto is_known = [&](std::string_view kind) {
+    return std::any_of(entries_.begin(), entries_.end(), [&](const Entry& entry) {
+      return entry.mark == Mark::none && kind_of(entry.key) == kind;
+    });
+  };
+  std::string first, rest;
+  for (const auto& [kind, ways] : kKinds)
+    (is_known(kind) ? first : rest) += fmt::format(",{}", ways);
+  return (first + rest).substr(1);
+}
+
+Acquaintance KnownHosts::judge(const HostKey& host) const {
+  bool known = false, by_another = false, vouched_for = false;
+  for (const Entry& entry : entries_) {
+    const bool same = same_key(entry.key, host.key);
+    if (entry.mark == Mark::revoked && same) return Acquaintance::revoked;
+    if (entry.mark == Mark::authority) vouched_for = true;
+    if (entry.mark == Mark::none) (same ? known : by_another) = true;
+  }
+  return known         ? Acquaintance::known
+         : by_another  ? Acquaintance::changed
+         : vouched_for ? Acquaintance::certified
+                       : Acquaintance::unknown;
+}
+
+Result<Unit> remember(const HostKey& key, const std::string& name, const std::string& file) {
+  constexpr mode_t kPrivateFolder = 0700, kPrivateFile = 0600;
+  std::error_code ignored;
+  const auto folder = std::filesystem::path(file).parent_path();
+  if (!std::filesystem::exists(folder, ignored)) ::mkdir(folder.c_str(), kPrivateFolder);
+  const Fd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kPrivateFile));
+  if (!fd) return Error::from_errno("opening " + file);
+  // In one write, because many pipes may learn to know their hosts at once.  It ends a line that
+  // somebody has left open.
+  const std::string line = fmt::format("\n{} {} {}\n", name, key.kind, key.base64);
+  const auto end = ::lseek(fd.get(), 0, SEEK_END);
+  const ByteView bytes = view_of(line).subspan(end > 0 ? 0 : 1);
+  const auto written = write_some(fd.get(), bytes);
+  if (!written) return written.error();
+  return Unit{};
+}
+
+}  // namespace kolo
