@@ -93,8 +93,7 @@ std::string help_text(int width) {
   });
   text += "\nsubcommands, as the first word only:\n";
   for (const Subcommand& each : subcommands())
-    text += entry(each.name, std::string(each.help) + (each.works ? "" : " [not available yet]"),
-                  width);
+    text += entry(each.name, std::string(each.help), width);
   text +=
       "\nexit status:\n"
       "  0 if all workers ended with 0; else that of the first one that failed (128+n\n"

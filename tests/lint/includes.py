@@ -25,7 +25,7 @@ MAY_INCLUDE = {
     # What the user says becomes a JobSpec, which is made of the parts' own types.
     "cli": ["launcher/job", "launcher/doctor", "launcher/hosts", "launcher/machine", "launcher/plan", "base"],
     # One program is launcher, guard, agent and ssh-pipe; main chooses.
-    "cli/main.cc": ["cli", "launcher/job", "launcher/hosts", "launcher/agent", "launcher/pipe", "base"],
+    "cli/main.cc": ["cli", "launcher/job", "launcher/doctor", "launcher/hosts", "launcher/agent", "launcher/pipe", "base"],
     "man": ["cli"],
 
     "runtime/pattern": [],
