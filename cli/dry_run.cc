@@ -106,7 +106,8 @@ std::string checks_section(const Preview& preview) {
     return (a.verdict == Check::Verdict::bad) > (b.verdict == Check::Verdict::bad);
   });
   for (const Check& check : first_of(checks))
-    table.add({std::string(mark(check.verdict)), check.what, check.text});
+    table.add({std::string(mark(check.verdict)), check.what,
+               check.fix.empty() ? check.text : fmt::format("{}; fix: {}", check.text, check.fix)});
   return "\nchecks:\n" + table.text() + and_more(checks.size());
 }
 
@@ -165,7 +166,8 @@ std::string dry_run_json(const JobSpec& spec, const Preview& preview) {
     out["checks"].push_back({{"check", check.what},
                              {"ok", check.verdict != Check::Verdict::bad},
                              {"doubtful", check.verdict == Check::Verdict::doubtful},
-                             {"text", check.text}});
+                             {"text", check.text},
+                             {"fix", check.fix}});
   out["exit_code"] = preview.exit_code();
   return dumped(out);
 }

@@ -130,11 +130,60 @@ Result<Unit> apply_placement(const Values& values, RunJob& run) {
                     fmt::format("{}, not {}", ports.error().text(), python_repr(*text)));
     placement.ports = *ports;
   }
+  for (const auto* name : {"--network-interfaces", "--network-interface"})
+    for (const std::string& text : values.all(name))
+      for (const auto interface : split(text, ','))
+        if (!interface.empty()) placement.interfaces.emplace_back(interface);
   if (const auto text = values.text("--stdin")) {
     const auto to = parse_stdin(*text, run.spec.np);
     if (!to) return to.error();
     run.spec.stdin_to = *to;
   }
+  return Unit{};
+}
+
+// In words as a shell has them: blanks part them, quotes hold them together.
+Result<std::vector<std::string>> words_of(std::string_view name, const std::string& command) {
+  std::vector<std::string> words;
+  std::optional<std::string> word;
+  char quote = 0;
+  for (const char c : command) {
+    if (quote ? c == quote : c == '\'' || c == '"') {
+      quote = quote ? 0 : c;
+      if (!word) word.emplace();
+    } else if (!quote && (c == ' ' || c == '\t')) {
+      if (word) words.push_back(*std::exchange(word, std::nullopt));
+    } else {
+      if (!word) word.emplace();
+      *word += c;
+    }
+  }
+  if (word) words.push_back(*word);
+  if (quote || words.empty())
+    return refuse(option(name), fmt::format("{} is no command", python_repr(command)));
+  return words;
+}
+
+// The MPI operator on Kubernetes says in a variable of Open MPI's how its pods are reached.
+Result<Unit> apply_reach(const Values& values, const ReadVariable& variable, RunJob& run) {
+  Reach& reach = run.spec.reach;
+  reach.ssh_port = values.integer("--ssh-port").value_or(0);
+  reach.identities = values.all("--ssh-identity-file");
+  reach.at_once = values.integer("--ssh-at-once").value_or(reach.at_once);
+  const auto policy = values.text("--host-key-policy").value_or("");
+  reach.host_keys = policy == "strict"       ? HostKeyPolicy::strict
+                    : policy == "accept-new" ? HostKeyPolicy::accept_new
+                                             : HostKeyPolicy::from_config;
+  constexpr auto kOfOpenMpi = "OMPI_MCA_plm_rsh_agent";
+  auto command = values.text("--rsh-agent");
+  if (const auto set = variable(kOfOpenMpi); !command && set && !set->empty()) {
+    command = set;
+    run.notes.push_back(fmt::format("hosts are reached with {}, as {} says", *set, kOfOpenMpi));
+  }
+  if (!command) return Unit{};
+  auto words = words_of("--rsh-agent", *command);
+  if (!words) return words.error();
+  reach.rsh_agent = std::move(*words);
   return Unit{};
 }
 
@@ -221,6 +270,7 @@ Result<Unit> apply_options(const Values& values, const ReadVariable& variable, R
   if (done) done = apply_environment(values, variable, run);
   if (done) done = apply_output(values, run);
   if (done) done = apply_placement(values, run);
+  if (done) done = apply_reach(values, variable, run);
   if (done) done = check_elastic(values, run.spec.np);
   if (done) add_notes(values, run);
   return done;

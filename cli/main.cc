@@ -110,10 +110,14 @@ WatchConsult progress_on_terminal() {
   };
 }
 
+void clear_progress() {
+  if (::isatty(STDERR_FILENO)) say(stderr, "\r\x1b[K");
+}
+
 Checkup check_up(const JobSpec& spec) {
   Checkup out;
   out.consultation = consult(spec, progress_on_terminal());
-  if (::isatty(STDERR_FILENO)) say(stderr, "\r\x1b[K");
+  clear_progress();
   out.findings = doctor::diagnose(out.consultation);
   if (auto left = doctor::exclude_bad(spec.hosts, out.findings, spec.np))
     out.remaining = std::move(*left);
@@ -153,7 +157,8 @@ std::optional<int> leave_out_bad_hosts(JobSpec& spec) {
 }
 
 int show_preview(const RunJob& run) {
-  const Preview found = preview(run.spec);
+  const Preview found = preview(run.spec, progress_on_terminal());
+  clear_progress();
   say(stdout, run.json ? dry_run_json(run.spec, found) : dry_run_text(run.spec, found));
   return found.exit_code();
 }

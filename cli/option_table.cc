@@ -1,6 +1,6 @@
 #include <array>
 
-#include "cli/options.h"
+#include "cli/own_options.h"
 
 namespace kolo {
 
@@ -12,9 +12,8 @@ constexpr Limits kADay{0, 24 * 3600};
 constexpr Limits kPort{1, 65535};
 constexpr Limits kShare{0, 1};
 
-// Horovod's options stand in Horovod's order, which is the order in which an ambiguous
-// abbreviation lists what it could be; ours follow.
-constexpr auto kOptions = std::to_array<Option>({
+// In Horovod's order, which is the order in which an ambiguous abbreviation lists what it could be.
+constexpr auto kHorovod = std::to_array<Option>({
     {.names = "-h/--help", .help = "show this text and end"},
     {.names = "-v/--version", .help = "show the version and end"},
     {.names = "-np/--num-proc",
@@ -39,16 +38,14 @@ constexpr auto kOptions = std::to_array<Option>({
      .value = "NAME,...",
      .kind = Kind::interfaces,
      .group = Group::hosts,
-     .help = "network interfaces that workers may use",
-     .state = State::reaches_workers,
+     .help = "network interfaces that hosts and workers may use",
      .repeatable = true,
      .variable = "NCCL_SOCKET_IFNAME"},
     {.names = "--network-interface",
      .value = "NAME",
      .kind = Kind::interfaces,
      .group = Group::hosts,
-     .help = "one network interface that workers may use",
-     .state = State::reaches_workers,
+     .help = "one network interface that hosts and workers may use",
      .repeatable = true,
      .variable = "NCCL_SOCKET_IFNAME"},
     {.names = "--output-filename",
@@ -67,14 +64,13 @@ constexpr auto kOptions = std::to_array<Option>({
      .kind = Kind::integer,
      .group = Group::ssh,
      .help = "port of the ssh servers",
-     .state = State::later,
      .limits = kPort},
     {.names = "-i/--ssh-identity-file",
      .value = "FILE",
      .kind = Kind::file,
      .group = Group::ssh,
-     .help = "private key to log in with",
-     .state = State::later},
+     .help = "private key to log in with; may be given several times",
+     .repeatable = true},
 
     {.names = "--fusion-threshold-mb",
      .value = "MB",
@@ -483,117 +479,19 @@ constexpr auto kOptions = std::to_array<Option>({
      .help = "start workers with jsrun",
      .state = State::later,
      .exclusive = "controller"},
-
-    // Ours.
-    {.names = "--dry-run",
-     .group = Group::checks,
-     .help = "show hosts, plan and what each worker would get, check them, and start nothing",
-     .ours = true},
-    {.names = "--json",
-     .group = Group::checks,
-     .help = "print a report as JSON: of --dry-run, or of the doctor",
-     .ours = true},
-    {.names = "--exclude-bad",
-     .group = Group::checks,
-     .help =
-         "see the doctor first, and go on without the hosts that are bad, if enough slots remain",
-     .ours = true},
-    {.names = "--include",
-     .value = "HOST[:SLOT,...]@...",
-     .kind = Kind::hosts,
-     .group = Group::hosts,
-     .help = "use these hosts only, and of a host these slots: w1@w2:0,2",
-     .repeatable = true,
-     .ours = true},
-    {.names = "--exclude",
-     .value = "HOST[:SLOT,...]@...",
-     .kind = Kind::hosts,
-     .group = Group::hosts,
-     .help = "leave out these hosts, or these slots of a host",
-     .repeatable = true,
-     .ours = true},
-    {.names = "--port-range",
-     .value = "FIRST-LAST",
-     .kind = Kind::text,
-     .group = Group::hosts,
-     .help = "listen on these ports only",
-     .state = State::later,
-     .ours = true},
-    {.names = "--grace",
-     .value = "SECONDS",
-     .kind = Kind::number,
-     .group = Group::workers,
-     .help = "how long workers may take to end after SIGTERM, before SIGKILL (default: 5)",
-     .ours = true,
-     .limits = kADay},
-    {.names = "--exit-code-policy",
-     .value = "POLICY",
-     .kind = Kind::choice,
-     .group = Group::workers,
-     .help = "whose exit code becomes ours: that of the first worker that failed, the greatest, "
-             "or rank 0's (default: first)",
-     .ours = true,
-     .choices = "first|max|rank0"},
-    {.names = "-x/--export",
-     .value = "NAME[=VALUE]",
-     .kind = Kind::text,
-     .group = Group::workers,
-     .help = "give this variable to the workers, whatever --env-rules say",
-     .repeatable = true,
-     .ours = true},
-    {.names = "--env-rules",
-     .value = "[-]GLOB,...",
-     .kind = Kind::text,
-     .group = Group::workers,
-     .help = "which of the launcher's variables the workers get: --env-rules='-AWS_*,AWS_REGION' "
-             "drops the ones and gives the other; the last that fits counts (default: all)",
-     .repeatable = true,
-     .ours = true},
-    {.names = "--gpu-pinning",
-     .value = "HOW",
-     .kind = Kind::choice,
-     .group = Group::workers,
-     .help = "whether a worker sees all GPUs of the job on its host and has one assigned, sees "
-             "its own only, or is left alone (default: indexed)",
-     .ours = true,
-     .choices = "indexed|exclusive|none"},
-    {.names = "--bind-to",
-     .value = "WHAT",
-     .kind = Kind::choice,
-     .group = Group::workers,
-     .help = "bind each worker to cores of its own, or to a NUMA node (default: none)",
-     .ours = true,
-     .choices = "core|numa|none"},
-    {.names = "--report-bindings",
-     .group = Group::workers,
-     .help = "show on which CPUs each worker runs, and which GPU it has",
-     .ours = true},
-    {.names = "--stdin",
-     .value = "RANK|all|none",
-     .kind = Kind::text,
-     .group = Group::workers,
-     .help = "who reads what the launcher is given to read (default: 0)",
-     .ours = true},
-    {.names = "--tag-format",
-     .value = "FORMAT",
-     .kind = Kind::text,
-     .group = Group::output,
-     .help = "what stands in front of every line of a worker: {rank} {local_rank} {host} "
-             "{stream} {time} (default: [{rank}]<{stream}>:)",
-     .ours = true},
-    {.names = "--color",
-     .value = "WHEN",
-     .kind = Kind::choice,
-     .group = Group::output,
-     .help = "colour what stands in front of the lines (default: auto, on terminals)",
-     .ours = true,
-     .choices = "auto|always|never"},
 });
 
 }  // namespace
 
+// Ours follow.
 std::span<const Option> options() {
-  return kOptions;
+  static const auto all = [] {
+    std::vector<Option> both(kHorovod.begin(), kHorovod.end());
+    const auto ours = own_options();
+    both.insert(both.end(), ours.begin(), ours.end());
+    return both;
+  }();
+  return all;
 }
 
 }  // namespace kolo

@@ -85,7 +85,7 @@ std::vector<Subcommand> subcommands() {
   return {
       {"hosts", "hosts [EXPR] [--format horovod|openmpi|slurm|json]",
        "show hosts, in whichever way they are written, in another way"},
-      {"doctor", "doctor [-H HOST:SLOTS,... | -hostfile FILE] [options] [command ...]",
+      {"doctor", "doctor [-H HOST:SLOTS,...] [options] [command ...]",
        "go to the hosts and say what is wrong there, with the command that mends it"},
   };
 }

@@ -61,9 +61,12 @@ Remedy open_firewall(const Consultation& consultation, const std::vector<std::st
   for (const std::string& host : from)
     if (auto ip = address_of(consultation, host); !ip.empty()) sources.push_back(std::move(ip));
   const bool is_v6 = !sources.empty() && sources.front().find(':') != std::string::npos;
-  return {Where::there, fmt::format("sudo ip{}tables -I INPUT -p tcp{}{} --dport {}:{} -j ACCEPT",
-                                    is_v6 ? "6" : "", sources.empty() ? "" : " -s ",
-                                    list_of(sources, ","), first, last)};
+  const auto who = sources.empty() ? ""
+                                   : fmt::format(" ip{} saddr {{ {} }}", is_v6 ? "6" : "",
+                                                 list_of(sources, ", "));
+  return {Where::there,
+          fmt::format("sudo nft insert rule inet filter input{} tcp dport {}-{} accept", who, first,
+                      last)};
 }
 
 // Those without whom all others reach each other: again and again the one with most closed ways,

@@ -17,6 +17,7 @@ namespace {
 constexpr auto kLease = 5s;
 constexpr auto kRenewal = 1s;
 constexpr auto kQuick = 300ms;
+constexpr Duration kConnecting = 10s;  // to a host, with all attempts, as Horovod gives
 constexpr auto kSecondLook = 200ms;
 const Door kLoopback{"lo", "127.0.0.1", 0, 0};  // when every host is this machine
 
@@ -131,7 +132,9 @@ void Driver::open_session(const std::string& host) {
   const auto named = std::find_if(spec_.hosts.begin(), spec_.hosts.end(),
                                   [&](const HostSpec& h) { return h.name == host; });
   auto session = Session::start(
-      loop_, agent_command(spec_.self, *named, spec_.reach, is_here(host), policy_.start_timeout),
+      loop_,
+      agent_command(spec_.self, *named, spec_.reach, is_here(host),
+                    std::min(policy_.start_timeout, kConnecting)),
       {.on_message = [this, host](const agent::Up& up,
                                   std::uint64_t seq) { on_message(host, up, seq); },
        .on_end = [this, host](const std::string& why) { on_session_end(host, why); }});

@@ -28,10 +28,9 @@ int family_of(const std::string& name) {
 }
 
 Error error_of(const std::string& name, int code) {
-  const bool unknown = code == EAI_NONAME || code == EAI_NODATA;
-  return Error(unknown ? Errc::not_found : Errc::io,
-               "resolving " + name + ": " +
-                   (code == EAI_SYSTEM ? Error::from_errno("").text() : ::gai_strerror(code)));
+  const std::string doing = "resolving " + name;
+  if (code == EAI_SYSTEM) return Error::from_errno(doing);
+  return Error(Errc::not_found, doing + ": " + ::gai_strerror(code));
 }
 
 Answer ask_system(const std::string& name, int port, int family) {

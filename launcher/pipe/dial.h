@@ -9,7 +9,7 @@
 namespace kolo {
 
 // The addresses of a name, in the order in which to try them.  `family`: "inet", "inet6", or
-// anything else for both.  `not_found`: there is no such name.
+// anything else for both.
 Result<std::vector<Address>> resolve(const std::string& name, int port, const std::string& family,
                                      Deadline);
 

@@ -78,6 +78,7 @@ class Attempt {
     const auto addresses = resolve(to_.name, to_.port, to_.address_family, connecting_);
     if (!addresses) return unresolved(addresses.error());
     reached_.resolve_us = lap();
+    reached_.address = addresses->front().ip;  // to be named, if none of them answers
     auto dialled = dial(*addresses, kSilence, connecting_);
     if (!dialled) return unreachable(dialled.error().text());
     socket_ = std::move(dialled->socket);
@@ -151,9 +152,8 @@ class Attempt {
   }
 
   agent::Unreached unresolved(const Error& error) const {
-    const bool unknown = error.code() == Errc::not_found;
-    return {unknown ? agent::Barrier::name : agent::Barrier::unreachable,
-            fmt::format("{}: {}", name(), error.text()), "getent hosts " + to_.name};
+    return {agent::Barrier::name, fmt::format("{}: {}", name(), error.text()),
+            "getent hosts " + to_.name};
   }
 
   agent::Unreached unreachable(const std::string& why) const {

@@ -46,7 +46,8 @@ Result<Moved> SshWire::read_some(MutByteView into) {
 // has gone.
 Result<Moved> SshWire::write_some(ByteView bytes) {
   turn();
-  if (!ssh_is_connected(session_.raw()) || ssh_channel_is_closed(channel_))
+  // Who has said all that he has to say has ended, or is about to.
+  if (!ssh_is_connected(session_.raw()) || ssh_channel_is_eof(channel_))
     return Error(Errc::closed, session_.error());
   const auto room = static_cast<std::size_t>(ssh_channel_window_size(channel_));
   if (writes_pending() || room == 0) return Moved{0, true};

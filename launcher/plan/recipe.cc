@@ -127,8 +127,9 @@ bool is_ours(std::string_view name) {
     return std::any_of(variables.begin(), variables.end(),
                        [&](const Variable& v) { return v.first == name; });
   };
-  return name == "KOLO_ADDRESS" || name == "KOLO_PORT_RANGE" || name == "KOLO_GPU" || name == kDefaults ||
-         name == kStatusVariable || has(slot_variables({}, {})) || has(job_variables({}, {}));
+  return name == "KOLO_ADDRESS" || name == "KOLO_PORT_RANGE" || name == "KOLO_GPU" ||
+         name == kDefaults || name == kStatusVariable || has(slot_variables({}, {})) ||
+         has(job_variables({}, {}));
 }
 
 Recipe make_recipe(const Setting& setting, const Slot& slot, const Plan& plan,

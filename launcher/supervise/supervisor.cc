@@ -60,7 +60,8 @@ void Supervisor::begin_if_all_ready() {
 void Supervisor::hear(const heard::Unreached& unreached) {
   if (phase_ != JobPhase::gathering)
     return hear(heard::HostEnding{unreached.host.host, unreached.host.why});
-  if (outcome_.unreachable.empty()) wake_ = std::min(*wake_, now_ + policy_.roll_call);
+  if (outcome_.unreachable.empty())
+    wake_ = std::min(wake_.value_or(TimePoint::max()), now_ + policy_.roll_call);
   outcome_.unreachable.push_back(unreached.host);
   unready_.erase(unreached.host.host);
   begin_if_all_ready();

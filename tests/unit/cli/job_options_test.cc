@@ -30,6 +30,45 @@ std::string complaint_in(std::string_view line) {
 
 }  // namespace
 
+TEST_CASE("how other machines are reached") {
+  const Reach none = job("").spec.reach;
+  CHECK(none.rsh_agent.empty());
+  CHECK(none.host_keys == HostKeyPolicy::from_config);
+  CHECK(none.at_once == 64);
+  const Reach reach =
+      job("-p 2222 -i k1 -i k2 --host-key-policy accept-new --ssh-at-once 8").spec.reach;
+  CHECK(reach.ssh_port == 2222);
+  CHECK(reach.identities == Words{"k1", "k2"});
+  CHECK(reach.host_keys == HostKeyPolicy::accept_new);
+  CHECK(reach.at_once == 8);
+  CHECK(job("--host-key-policy strict").spec.reach.host_keys == HostKeyPolicy::strict);
+  CHECK(complaint_in("--host-key-policy no").find("invalid choice: 'no'") != std::string::npos);
+  CHECK(job("--network-interfaces eth0,ib0").spec.placement.interfaces == Words{"eth0", "ib0"});
+}
+
+TEST_CASE("a command in ssh's place is words as a shell has them") {
+  const auto agent = [](const std::string& text) {
+    const auto request = parse_command_line({"-np", "4", "--rsh-agent", text, "x"}, Around{});
+    return request ? std::get<RunJob>(*request).spec.reach.rsh_agent
+                   : Words{request.error().text()};
+  };
+  CHECK(agent("ssh") == Words{"ssh"});
+  CHECK(agent("kubectl exec -i {host} --") == Words{"kubectl", "exec", "-i", "{host}", "--"});
+  CHECK(agent("'a b'  \"c'd\" ''") == Words{"a b", "c'd", ""});
+  CHECK(agent("'a").front().find("\"'a\" is no command") != std::string::npos);
+  CHECK(agent(" ").front().find("is no command") != std::string::npos);
+}
+
+TEST_CASE("the MPI operator's way to its pods is taken, unless the user names another") {
+  Around around;
+  around.variables["OMPI_MCA_plm_rsh_agent"] = "/etc/mpi/kubexec.sh";
+  const RunJob run = job("", around);
+  CHECK(run.spec.reach.rsh_agent == Words{"/etc/mpi/kubexec.sh"});
+  CHECK(run.notes ==
+        Words{"hosts are reached with /etc/mpi/kubexec.sh, as OMPI_MCA_plm_rsh_agent says"});
+  CHECK(job("--rsh-agent ssh", around).spec.reach.rsh_agent == Words{"ssh"});
+}
+
 TEST_CASE("every tunable reaches the workers in its variable") {
   const auto [line, variables] = GENERATE(table<std::string, Words>({
       {"--fusion-threshold-mb 64", {"HOROVOD_FUSION_THRESHOLD=67108864"}},
@@ -163,7 +202,7 @@ TEST_CASE("what contradicts itself is refused") {
 
 TEST_CASE("nothing is ignored in silence") {
   CHECK(job("-p 22 --mpi --reset-limit 3").notes ==
-        Words{"not available yet, so without effect: --ssh-port, --reset-limit, --mpi"});
+        Words{"not available yet, so without effect: --reset-limit, --mpi"});
   CHECK(job("--tcp --autotune").notes ==
         Words{"passed on to the workers, where Kolo does not act on it yet: --autotune, --tcp"});
   CHECK(job("--stall-check-shutdown-time-seconds 30").notes.back() ==

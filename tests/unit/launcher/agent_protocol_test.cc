@@ -2,7 +2,7 @@
 
 #include <rapidcheck/catch.h>
 
-#include "launcher/job/reach.h"
+#include "launcher/session/session.h"
 
 namespace kolo::agent {
 
@@ -16,7 +16,7 @@ T any() {
 using Strings = std::vector<std::string>;
 
 Down some_down() {
-  switch (*rc::gen::inRange(0, 12)) {
+  switch (*rc::gen::inRange(0, 13)) {
     case 0:
       return Hello{any<std::string>(), any<std::uint32_t>(), any<std::uint32_t>()};
     case 1:
@@ -40,10 +40,13 @@ Down some_down() {
     case 7:
       return Resume{};
     case 8:
-      return Survey{any<bool>(), any<bool>()};
+      return Survey{any<bool>(), any<bool>(),
+                    Opener{any<std::string>(), any<Bytes>(), 1, 2, any<Strings>()}};
+    case 10:
+      return Knock{{{any<std::string>(), {{any<std::string>(), any<std::string>(), 7, 8}}}}};
     case 9:
       return Examine{};
-    case 10:
+    case 11:
       return Inspect{any<std::string>(), any<Strings>(), any<Strings>(), any<std::uint32_t>()};
     default:
       return Close{};
@@ -62,7 +65,7 @@ Inspection some_inspection() {
 }
 
 Up some_up() {
-  switch (*rc::gen::inRange(0, 13)) {
+  switch (*rc::gen::inRange(0, 16)) {
     case 0:
       return Ready{any<std::string>(), any<std::int32_t>()};
     case 1:
@@ -83,6 +86,10 @@ Up some_up() {
       return Facts{any<std::uint32_t>(), any<std::uint16_t>(), {}, {}, {}, any<Strings>()};
     case 7:
       return Finding{any<std::uint32_t>(), {any<std::string>(), 2, 1, 3}, {}};
+    case 12:
+      return Knocked{{{any<std::string>(), {1, 2}, any<std::string>()}}};
+    case 13:
+      return Alive{};
     case 8:
       return Examined{};
     case 9:
@@ -200,11 +207,6 @@ TEST_CASE("the bytes are those of PROTOCOL.md") {
         "00");
   CHECK(hex(encode_frame(Up(Started{0, 28484}), 3)) ==
         "12 00 00 00 42 00 03 00 00 00 00 00 00 00 00 00 00 00 44 6f 00 00");
-}
-
-TEST_CASE("a local agent is this program itself") {
-  CHECK(agent_command("/opt/kolo/bin/horovodrun", {}, {}, true, {}) ==
-        Command{{"/opt/kolo/bin/horovodrun", "--guard"}});
 }
 
 }  // namespace kolo::agent

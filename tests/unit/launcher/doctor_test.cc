@@ -446,15 +446,17 @@ TEST_CASE("a firewall between two hosts, of which one has to go") {
   for (const int from : {1, 2, 3})
     for (const int to : {1, 2, 3})
       if (from != to) ward.route(from, to, !(from == 1 && to == 2));
-  check(ward.only(),
-        {Severity::bad, Class::network, "it does not reach h2 at 10.0.0.2",
-         "ssh h2 'sudo iptables -I INPUT -p tcp -s 10.0.0.1 --dport 20000:20999 -j ACCEPT'"},
-        {"h1"});
+  check(
+      ward.only(),
+      {Severity::bad, Class::network, "it does not reach h2 at 10.0.0.2",
+       "ssh h2 'sudo nft insert rule inet filter input ip saddr { 10.0.0.1 } tcp dport 20000-20999 "
+       "accept'"},
+      {"h1"});
   CHECK(exit_code(ward.findings()) == 115);
   CHECK(ward.only().without == Names{"h2"});
   ward.consultation.first_port = 5000;
   ward.consultation.last_port = 5100;
-  CHECK(ward.only().fix.find("--dport 5000:5100 ") != std::string::npos);
+  CHECK(ward.only().fix.find("dport 5000-5100 ") != std::string::npos);
 }
 
 TEST_CASE("one whom nobody reaches is the one that has to go") {

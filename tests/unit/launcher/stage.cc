@@ -28,7 +28,9 @@ struct InWords {
 
 Stage::Stage(std::string_view hosts, int np, Policy policy)
     : plan_(*make_plan(parse_hosts({"hosts", hosts}, nullptr)->hosts, np, 3)),
-      supervisor_(plan_, policy, began_) {}
+      supervisor_(plan_, policy, began_) {
+  hear(heard::Arranged{});
+}
 
 void Stage::hear(const Event& event) {
   for (const Order& order : supervisor_.on(event, now_)) {

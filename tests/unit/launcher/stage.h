@@ -26,6 +26,9 @@ class Stage {
    public:
     Host(Stage& stage, std::string name) : stage_(stage), name_(std::move(name)) {}
     void is_ready() { stage_.hear(heard::HostReady{name_}); }
+    void is_not_reached(std::string why, int code) {
+      stage_.hear(heard::Unreached{{name_, std::move(why), "mend it", code}});
+    }
     void gives_up(std::string why) { stage_.hear(heard::HostEnding{name_, std::move(why)}); }
     void vanishes(std::string why = "its agent was killed by SIGKILL") {
       stage_.hear(heard::HostEnded{name_, std::move(why)});

@@ -88,6 +88,7 @@ class World {
       }
     }
     for (const Millis at : fates_.interrupts) later(at, heard::Interrupted{SIGINT});
+    later(0s, heard::Arranged{});
   }
 
   void play() {
@@ -216,7 +217,11 @@ Event some_event(const Plan& plan) {
   auto hosts = plan.hosts();
   hosts.push_back("stranger");
   const std::string host = *rc::gen::elementOf(hosts);
-  switch (one_of(10)) {
+  switch (one_of(12)) {
+    case 10:
+      return heard::Arranged{};
+    case 11:
+      return heard::Unreached{{host, "out of reach", "", kExitUnreached}};
     case 0:
     case 1:
       return heard::HostReady{host};

@@ -18,6 +18,54 @@ TEST_CASE("workers are started when all hosts are ready, and not before") {
   CHECK(stage.ordered() == Script{"start 0", "start 1", "start 2"});
 }
 
+TEST_CASE("nothing starts before it is known what each worker gets") {
+  const Plan plan = *make_plan(std::vector<HostSpec>{{"a", 1}}, 1, 3);
+  Supervisor supervisor(plan, {}, TimePoint());
+  CHECK(supervisor.on(heard::HostReady{"a"}, TimePoint()).empty());
+  CHECK(supervisor.on(heard::Arranged{}, TimePoint()) == Orders{order::Start{0}});
+}
+
+TEST_CASE("of hosts that cannot be reached the user hears all at once") {
+  Stage stage("a:1,b:1,c:1", 3);
+  stage.host("b").is_not_reached("b is down", kExitUnreached);
+  stage.host("b").vanishes();
+  stage.time_passes(1s);
+  CHECK(stage.ordered().empty());
+  stage.host("a").is_ready();
+  stage.host("c").is_not_reached("c refuses the key", kExitLogin);
+  CHECK(stage.ordered() == Script{"close a", "close c"});
+  stage.host("a").closes();
+  stage.host("c").closes();
+  CHECK(stage.ordered() == Script{"finish"});
+  CHECK(stage.code() == kExitUnreached);
+  CHECK(stage.outcome().unreachable ==
+        std::vector<Unreachable>{{"b", "b is down", "mend it", kExitUnreached},
+                                 {"c", "c refuses the key", "mend it", kExitLogin}});
+}
+
+TEST_CASE("a host that keeps silent is not waited for when another cannot be reached") {
+  Stage stage("a:1,b:1", 2);
+  stage.host("b").is_not_reached("b is down", kExitUnreached);
+  stage.time_passes(1999ms);
+  CHECK(stage.ordered().empty());
+  stage.time_passes(1ms);
+  CHECK(stage.ordered() == Script{"close a", "close b"});
+  CHECK(stage.code() == kExitUnreached);
+}
+
+TEST_CASE("a connection that breaks in the middle of the job is the end of its workers") {
+  Stage stage("a:1,b:1", 2);
+  stage.rises();
+  stage.host("b").is_not_reached("the connection to b was reset", kExitHostLost);
+  CHECK(stage.told() ==
+        Script{"rank 1 on host b was lost with its host: the connection to b was reset"});
+  CHECK(stage.outcome().unreachable.empty());
+  CHECK(stage.outcome().failure->cause == "the connection to b was reset");
+  stage.host("b").vanishes();
+  stage.worker(0).exits(1);
+  CHECK(stage.code() == kExitHostLost);
+}
+
 TEST_CASE("a job whose workers all exit with 0 is a success") {
   Stage stage("a:2,b:1", 3);
   stage.rises();
@@ -46,6 +94,7 @@ TEST_CASE("who goes with 0 has left, who goes otherwise has died, in this genera
   const Plan plan = *make_plan(std::vector<HostSpec>{{"a", 2}}, 2, 3);
   Supervisor supervisor(plan, {}, TimePoint());
   const auto hear = [&](const Event& event) { return supervisor.on(event, TimePoint()); };
+  hear(heard::Arranged{});
   hear(heard::HostReady{"a"});
   hear(heard::Started{0, 1});
   hear(heard::Started{1, 2});

@@ -86,6 +86,8 @@ TEST_CASE("a value that cannot be is refused by its variable's name") {
 
 TEST_CASE("a worker may be reached at an address of either family") {
   CHECK(read(with("KOLO_ADDRESS", "fe80::1"))->meeting->ip == "fe80::1");
+  CHECK(read(with("KOLO_PORT_RANGE", "5-9"))->meeting->ports == PortRange{5, 9});
+  CHECK_FALSE(read(with("KOLO_PORT_RANGE", "9-5")));
 }
 
 TEST_CASE("times can be set, and zero means the default") {

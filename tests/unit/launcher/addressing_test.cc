@@ -1,0 +1,123 @@
+#include "launcher/network/addressing.h"
+
+#include <rapidcheck/catch.h>
+#include <catch2/catch.hpp>
+
+#include "launcher/network/interfaces.h"
+
+namespace kolo {
+
+namespace {
+
+const Door kEth{"eth0", "10.0.0.1", 1, 1000}, kEthV6{"eth0", "fd00::1", 2, 1000},
+    kFast{"ib0", "10.1.0.1", 3, 100000}, kBridge{"docker0", "172.17.0.1", 4, 0};
+
+// Three hosts; everyone opens the doors with these places.
+Addressing met(const std::vector<Door>& doors, const std::vector<std::uint32_t>& open) {
+  Addressing addressing({"a", "b", "c"});
+  for (const std::string host : {"a", "b", "c"}) addressing.has_doors(host, doors);
+  addressing.has_doors(Addressing::kLauncher, doors);
+  for (const std::string host : {"a", "b", "c"}) {
+    std::vector<Opening> openings;
+    for (const Doorway& doorway : addressing.to_knock_at(host))
+      openings.push_back({doorway.host, open, open.empty() ? "refused" : ""});
+    addressing.knocked(host, openings);
+  }
+  return addressing;
+}
+
+std::vector<std::string> targets(const Addressing& addressing, const std::string& host) {
+  std::vector<std::string> names;
+  for (const Doorway& doorway : addressing.to_knock_at(host)) names.push_back(doorway.host);
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("everyone knocks at the launcher, at the first host and at its neighbours") {
+  std::vector<std::string> hosts = {"a", "b", "c", "d", "e", "f"};
+  Addressing addressing(hosts);
+  for (const std::string& host : hosts) addressing.has_doors(host, {kEth});
+  addressing.has_doors(Addressing::kLauncher, {kEth});
+  using Names = std::vector<std::string>;
+  CHECK(targets(addressing, "a") == Names{Addressing::kLauncher, "b", "f"});
+  CHECK(targets(addressing, "d") == Names{Addressing::kLauncher, "a", "c", "e"});
+  CHECK(targets(addressing, "stranger").empty());
+
+  Addressing alone({"a"});
+  alone.has_doors("a", {kEth});
+  alone.has_doors(Addressing::kLauncher, {kEth});
+  CHECK(targets(alone, "a") == Names{Addressing::kLauncher});
+}
+
+TEST_CASE("of the addresses that all have reached the fastest counts, version 4 before 6") {
+  CHECK(*met({kEthV6, kEth, kFast, kBridge}, {0, 1, 2, 3}).way_to("b") == kFast);
+  CHECK(*met({kEthV6, kEth, kFast, kBridge}, {0, 1, 3}).way_to("b") == kEth);
+  CHECK(*met({kEthV6, kEth, kFast, kBridge}, {0, 3}).way_to("b") == kEthV6);
+  CHECK(*met({kBridge}, {0}).way_to(Addressing::kLauncher) == kBridge);
+}
+
+TEST_CASE("a host to whom nobody has to go is known by its best address") {
+  Addressing addressing({"a"});
+  addressing.has_doors("a", {kBridge, kEth});
+  CHECK(*addressing.way_to("a") == kEth);
+}
+
+TEST_CASE("who is not reached is named, with who did not reach him and why") {
+  Addressing addressing = met({kEth}, {0});
+  addressing.knocked("b", {{"a", {}, "connection refused"}});
+  const auto way = addressing.way_to("a");
+  REQUIRE_FALSE(way);
+  CHECK(way.error().host == "b");
+  CHECK(way.error().why == "cannot reach host a at 10.0.0.1 (eth0): connection refused");
+
+  const auto launcher = met({kEth}, {}).way_to(Addressing::kLauncher);
+  REQUIRE_FALSE(launcher);
+  CHECK(launcher.error().why == "cannot reach the launcher at 10.0.0.1 (eth0): refused");
+}
+
+TEST_CASE("two who reach a host by different addresses only cannot both work with it") {
+  Addressing addressing = met({kEth, kFast}, {0, 1});
+  addressing.knocked("b", {{"a", {0}, ""}});
+  addressing.knocked("c", {{"a", {1}, ""}});
+  const auto way = addressing.way_to("a");
+  REQUIRE_FALSE(way);
+  CHECK(way.error().why ==
+        "is reached by no address that is good for all: 10.0.0.1 (eth0), 10.1.0.1 (ib0)");
+}
+
+TEST_CASE("a host without an address says so") {
+  CHECK(met({}, {}).way_to("a").error().why == "has no address by which others could reach it");
+}
+
+TEST_CASE("interfaces narrow the choice") {
+  const std::vector<Door> doors = {kEth, kEthV6, kFast};
+  CHECK(narrowed(doors, {}) == doors);
+  CHECK(narrowed(doors, std::vector<std::string>{"ib0"}) == std::vector<Door>{kFast});
+  CHECK(narrowed(doors, std::vector<std::string>{"wlan0"}).empty());
+}
+
+TEST_CASE("whoever opened what, an address that is chosen was reached by all who tried") {
+  rc::prop("for three hosts", [] {
+    const std::vector<Door> doors = {kEth, kEthV6, kFast};
+    Addressing addressing({"a", "b", "c"});
+    for (const std::string host : {"a", "b", "c"}) addressing.has_doors(host, doors);
+    std::map<std::string, std::vector<std::uint32_t>> of_a;
+    for (const std::string host : {"b", "c"}) {
+      for (std::uint32_t door = 0; door < doors.size(); ++door)
+        if (*rc::gen::arbitrary<bool>()) of_a[host].push_back(door);
+      addressing.knocked(host, {{"a", of_a[host], "x"}});
+    }
+    const auto way = addressing.way_to("a");
+    for (std::uint32_t door = 0; door < doors.size(); ++door) {
+      const auto reached = [&](const std::string& host) {
+        return std::count(of_a[host].begin(), of_a[host].end(), door) > 0;
+      };
+      const bool by_all = reached("b") && reached("c");
+      if (way && *way == doors[door]) RC_ASSERT(by_all);
+      if (!way) RC_ASSERT(!by_all);
+    }
+  });
+}
+
+}  // namespace kolo
