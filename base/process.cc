@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <sched.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -50,6 +51,9 @@ std::vector<char*> pointers_to(const std::vector<std::string>& strings) {
   out.push_back(nullptr);
   return out;
 }
+
+// What those get whom we start, if it is not what we have.
+std::optional<rlimit> descriptors_of_children;
 
 // More than any kernel counts.
 constexpr int kMostCpus = 1 << 16;
@@ -119,6 +123,7 @@ struct Trouble {
     if (sources[target] >= 0 && ::dup2(sources[target], target) < 0) fail(preparing);
   if (::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0) fail(preparing);
   if (request.umask) ::umask(*request.umask);
+  if (descriptors_of_children) ::setrlimit(RLIMIT_NOFILE, &*descriptors_of_children);
   if (request.extra >= 0) {
     if (trouble == kExtraFd && (trouble = ::fcntl(trouble, F_DUPFD_CLOEXEC, kExtraFd + 1)) < 0)
       ::_exit(127);
@@ -190,6 +195,14 @@ std::optional<pid_t> parent_of(pid_t pid) {
 
 std::string ExitStatus::text() const {
   return signo ? "was killed by " + signal_name(signo) : fmt::format("exited with code {}", code);
+}
+
+void want_many_descriptors() {
+  rlimit limit;
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  const rlimit before = limit;
+  limit.rlim_cur = limit.rlim_max;
+  if (::setrlimit(RLIMIT_NOFILE, &limit) == 0) descriptors_of_children = before;
 }
 
 std::vector<std::string> own_environment() {

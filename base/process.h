@@ -25,6 +25,10 @@ struct SpawnRequest {
   bool may_be_examined = false;     // by any process that descends from this one
 };
 
+// From now on this process may have as many descriptors as the system lets it.  What it starts has
+// the limit that was set before: programs that use select(2) cannot bear more.
+void want_many_descriptors();
+
 // High, so that it is not in the way of scripts, which use 3 to 9 for themselves.
 inline constexpr int kExtraFd = 96;
 

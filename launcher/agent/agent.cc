@@ -445,6 +445,7 @@ void Agent::signal_all(int signo) {
 int run_agent(pid_t guard) {
   ::prctl(PR_SET_NAME, "kolo-agent");
   adopt_orphans();
+  want_many_descriptors();
   Loop loop;
   agent::Agent agent(loop, guard);
   loop.run();

@@ -159,6 +159,7 @@ Outcome Driver::run() {
   open_sessions();
   set_alarm();
   renew_leases();
+  look_for_silence(false);
   progress_timer_ = loop_.at(began_ + kQuick, [this] {
     slow_ = true;
     note_progress();
@@ -226,7 +227,6 @@ void Driver::stop_and_go_on() {
 
 void Driver::renew_leases() {
   send_all(agent::Lease{});
-  look_for_silence(false);
   lease_timer_ = loop_.at(loop_.now() + kRenewal, [this] { renew_leases(); });
 }
 
@@ -234,11 +234,14 @@ void Driver::renew_leases() {
 // runs there ends itself.  Two looks, since this process itself may have stood still.
 void Driver::look_for_silence(bool again) {
   std::vector<std::string> silent;
-  for (const auto& [host, when] : last_heard_)
+  TimePoint next = loop_.now() + kLease;
+  for (const auto& [host, when] : last_heard_) {
     if (loop_.now() >= when + kLease) silent.push_back(host);
-  if (silent.empty()) return;
-  if (!again) {
-    silence_timer_ = loop_.at(loop_.now() + kSecondLook, [this] { look_for_silence(true); });
+    next = std::min(next, when + kLease);
+  }
+  if (silent.empty() || !again) {
+    silence_timer_ = loop_.at(silent.empty() ? next : loop_.now() + kSecondLook,
+                              [this, again = !silent.empty()] { look_for_silence(again); });
     return;
   }
   for (const std::string& host : silent) {
@@ -247,6 +250,7 @@ void Driver::look_for_silence(bool again) {
     hear(heard::HostEnding{host, fmt::format("it was not heard of for {:.1f} s",
                                              std::chrono::duration<double>(kLease).count())});
   }
+  look_for_silence(false);
 }
 
 void Driver::on_message(const std::string& host, const agent::Up& up, std::uint64_t seq) {
@@ -301,10 +305,23 @@ void Driver::arrange() {
   hear(heard::Arranged{});
 }
 
+namespace {
+
+heard::Unfit for_want_of_a_way(const Unmet& unmet) {
+  return {unmet.host,
+          fmt::format("host {} {}\n  Let the hosts connect to each other, on the ports of "
+                      "--port-range if that is given, or name other networks with "
+                      "--network-interfaces.",
+                      unmet.host, unmet.why),
+          kExitNetwork};
+}
+
+}  // namespace
+
 std::optional<heard::Unfit> Driver::find_ways() {
   for (const std::string& host : plan_.hosts()) {
     const auto way = reception_ ? addressing_.way_to(host) : kLoopback;
-    if (!way) return heard::Unfit{way.error().host, way.error().why, kExitNetwork};
+    if (!way) return for_want_of_a_way(way.error());
     ways_[host] = *way;
   }
   return std::nullopt;
@@ -312,7 +329,7 @@ std::optional<heard::Unfit> Driver::find_ways() {
 
 std::optional<heard::Unfit> Driver::open_store() {
   const auto way = reception_ ? addressing_.way_to(Addressing::kLauncher) : kLoopback;
-  if (!way) return heard::Unfit{way.error().host, way.error().why, kExitNetwork};
+  if (!way) return for_want_of_a_way(way.error());
   reception_.reset();
   auto store = StoreServer::start(loop_, {way->ip, 0}, setting_.key, {}, setting_.ports);
   if (!store)

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/loop.h"
+#include "base/process.h"
 #include "launcher/job/driver.h"
 #include "launcher/plan/plan.h"
 #include "launcher/plan/recipe.h"
@@ -30,6 +31,7 @@ Result<Outcome> run_job(const JobSpec& spec, const Tell& tell) {
   if (!plan) return plan.error();
   // From here ranks are fixed.
 
+  want_many_descriptors();
   auto signals = std::make_unique<Signals>();
   Loop loop;
   auto desk = OutputDesk::open(spec.output, speakers_of(*plan));

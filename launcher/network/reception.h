@@ -1,6 +1,7 @@
 #pragma once
 
 #include <list>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -37,7 +38,9 @@ class Reception {
   const std::string purpose_;
   std::vector<Door> doors_;
   std::list<Listener> listeners_;
-  std::list<std::unique_ptr<Channel>> visitors_;
+  std::uint64_t last_visitor_ = 0;
+  // By number.  Those who go are forgotten from the loop, which may come to it when we are gone.
+  std::shared_ptr<std::map<std::uint64_t, std::unique_ptr<Channel>>> visitors_;
 };
 
 // What the proof at a door is for.

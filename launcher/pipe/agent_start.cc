@@ -54,16 +54,40 @@ class Starting {
  private:
   Result<Unit> send(std::string_view text) { return write_to(wire_, view_of(text), kPatience); }
 
-  // That it cannot be written there any more is not the last word: why, they may say themselves.
   Reach<Unit> stage(const Bootstrap::Need& need) {
     const auto bytes = read_program(program_);
     if (!bytes) return no_program(bytes.error());
     if (auto why = misfit(need, own_machine(), *bytes)) return std::move(*why);
     staged_ = true;
-    auto sent = send(Bootstrap::go_ahead(hex(sha256(*bytes))));
-    if (sent) sent = write_to(wire_, *bytes, kPatience);
-    if (!sent && sent.error().code() == Errc::timed_out) return explain(sent.error());
+    if (auto sent = send(Bootstrap::go_ahead(hex(sha256(*bytes)))); !sent)
+      return explain(sent.error());
+    return send_program(*bytes);
+  }
+
+  // Listens meanwhile: who cannot take it (a disk is full) says so and takes no more.
+  Reach<Unit> send_program(ByteView bytes) {
+    constexpr std::size_t kPiece = 128 << 10;
+    while (!bytes.empty()) {
+      if (auto objection = overhear()) return std::move(*objection);
+      const auto moved = wire_.write_some(bytes.first(std::min(kPiece, bytes.size())));
+      if (!moved) return Unit{};  // why, they may say themselves
+      bytes = bytes.subspan(moved->bytes);
+      if (!moved->again) continue;
+      if (auto waited = await(wire_.interests(true, true), Deadline::in(kPatience)); !waited)
+        return explain(waited.error());
+    }
     return Unit{};
+  }
+
+  std::optional<agent::Unreached> overhear() {
+    Bytes piece(4096);
+    const auto heard = wire_.read_some(piece);
+    asides_ += wire_.take_asides();
+    if (!heard || heard->again) return std::nullopt;
+    if (heard->bytes == 0) return explain_end();
+    const auto step = talk_.hear(ByteView(piece).first(heard->bytes));
+    const auto* stuck = std::get_if<agent::Unreached>(&step);
+    return stuck ? std::optional(with_asides(*stuck)) : std::nullopt;
   }
 
   agent::Unreached explain(const Error& error) const {

@@ -16,7 +16,8 @@ std::uint64_t mix(std::uint64_t x) {
 Duration back_off(int failed_attempts, std::uint64_t seed) {
   using namespace std::chrono_literals;
   constexpr Duration kFirst = 200ms;
-  const Duration middle = kFirst * (1 << (std::clamp(failed_attempts, 1, kAttempts) - 1));
+  constexpr int kDoublings = 3;
+  const Duration middle = kFirst * (1 << std::clamp(failed_attempts - 1, 0, kDoublings));
   const auto dice = mix(seed + static_cast<std::uint64_t>(failed_attempts) * 0x9e3779b97f4a7c15u);
   return middle / 2 +
          Duration(static_cast<Duration::rep>(dice % static_cast<std::uint64_t>(middle.count())));

@@ -6,12 +6,13 @@
 
 namespace kolo {
 
-// How often a host is tried that cannot be connected to.
-inline constexpr int kAttempts = 5;
+// How often a host is tried that cannot be connected to; and one that takes a connection and then
+// closes it, as an sshd does that has too much to do (its MaxStartups).
+inline constexpr int kAttempts = 5, kAttemptsIfTurnedAway = 10;
 
-// How long to wait after so many attempts (from 1) have failed.  Twice as long each time, and by
-// the seed up to half more or less, so that many pipes that an sshd turned away at once (its
-// MaxStartups) do not come back at once.
+// How long to wait after so many attempts (from 1) have failed.  Twice as long each time, up to a
+// limit, and by the seed up to half more or less, so that many pipes that an sshd turned away at
+// once do not come back at once.
 Duration back_off(int failed_attempts, std::uint64_t seed);
 
 }  // namespace kolo

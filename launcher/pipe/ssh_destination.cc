@@ -40,16 +40,24 @@ HostKeyPolicy policy_of(const Target& target, const SshSettings& settings) {
                                                            : HostKeyPolicy::strict;
 }
 
+// IdentityAgent: a path, a variable that has one, or "none".
+std::string agent_socket(const SshSettings& settings, const SshSurroundings& around) {
+  const std::string said = first_of(settings.identity_agent, "SSH_AUTH_SOCK");
+  if (said == "none") return "";
+  if (said == "SSH_AUTH_SOCK") return around.variable(said).value_or("");
+  return said.starts_with('$') ? around.variable(said.substr(1)).value_or("") : said;
+}
+
 SshSession::Credentials credentials_of(const Target& target, const SshSettings& settings,
-                                       const std::string& home) {
+                                       const SshSurroundings& around) {
   SshSession::Credentials out;
-  out.ask_agent = settings.identity_agent != "none" && !settings.identities_only;
-  if (settings.identity_agent != "SSH_AUTH_SOCK" && out.ask_agent)
-    out.agent_socket = settings.identity_agent;
+  out.agent_socket = agent_socket(settings, around);
+  out.only_files = settings.identities_only;
   out.files = target.identities;
   out.files.insert(out.files.end(), settings.identities.begin(), settings.identities.end());
   if (out.files.empty())
-    for (const char* key : kUsualKeys) out.files.push_back(fmt::format("{}/.ssh/{}", home, key));
+    for (const char* key : kUsualKeys)
+      out.files.push_back(fmt::format("{}/.ssh/{}", around.home, key));
   return out;
 }
 
@@ -104,7 +112,7 @@ Destination destination_of(const Target& target, const SshSettings& settings,
                        : settings.connect_timeout_s > 0
                            ? Duration(std::chrono::seconds(settings.connect_timeout_s))
                            : Duration(kConnectTimeout);
-  to.credentials = credentials_of(target, settings, around.home);
+  to.credentials = credentials_of(target, settings, around);
   to.user_known_hosts = settings.user_known_hosts;
   if (to.user_known_hosts.empty())
     to.user_known_hosts = {around.home + "/.ssh/known_hosts", around.home + "/.ssh/known_hosts2"};

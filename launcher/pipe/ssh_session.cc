@@ -9,6 +9,7 @@
 
 #include <utility>
 
+#include "launcher/pipe/key_agent.h"
 #include "launcher/pipe/ssh_wire.h"
 
 namespace kolo {
@@ -62,6 +63,18 @@ std::string base64_of(ssh_key key) {
   if (ssh_pki_export_pubkey_base64(key, &raw) != SSH_OK) return "";
   const Text text(raw, ssh_string_free_char);
   return text.get();
+}
+
+// In base64; empty if it cannot be told.  A file that wants a passphrase may show this part
+// without.
+std::string public_key_of(const std::string& file) {
+  ssh_key key = nullptr;
+  if (ssh_pki_import_pubkey_file((file + ".pub").c_str(), &key) != SSH_OK &&
+      ssh_pki_import_pubkey_file(file.c_str(), &key) != SSH_OK)
+    return "";
+  auto text = base64_of(key);
+  ssh_key_free(key);
+  return text;
 }
 
 // OpenSSL would ask the terminal, or read frames, for a passphrase.  It learns that there is none.
@@ -149,8 +162,12 @@ bool SshSession::note(int code, LoginAttempt& attempt) {
 
 bool SshSession::log_in_with_agent(const Credentials& credentials, LoginAttempt& attempt,
                                    Deadline deadline) {
-  if (!credentials.agent_socket.empty())
-    set(session_, SSH_OPTIONS_IDENTITY_AGENT, credentials.agent_socket);
+  KeyChoice choice{{}, credentials.only_files};
+  for (const std::string& file : credentials.files)
+    if (auto key = public_key_of(file); !key.empty()) choice.preferred.push_back(std::move(key));
+  auto agent = connect_key_agent(credentials.agent_socket, std::move(choice));
+  if (!agent) return false;
+  ssh_set_agent_socket(session_, agent->release());
   attempt.tried.push_back("the ssh agent");
   return note(
       finish(SSH_AUTH_AGAIN, deadline, [&] { return ssh_userauth_agent(session_, nullptr); }),
@@ -176,7 +193,8 @@ bool SshSession::log_in_with_file(const std::string& file, LoginAttempt& attempt
 
 LoginAttempt SshSession::log_in(const Credentials& credentials, Deadline deadline) {
   LoginAttempt attempt;
-  if (credentials.ask_agent && log_in_with_agent(credentials, attempt, deadline)) return attempt;
+  if (!credentials.agent_socket.empty() && log_in_with_agent(credentials, attempt, deadline))
+    return attempt;
   for (const std::string& file : credentials.files)
     if (log_in_with_file(file, attempt, deadline)) return attempt;
   // To learn what would do.

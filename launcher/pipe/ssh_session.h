@@ -37,9 +37,9 @@ class SshSession {
   Result<HostKey> host_key();
 
   struct Credentials {
-    bool ask_agent = true;
-    std::string agent_socket;  // empty: SSH_AUTH_SOCK
+    std::string agent_socket;  // empty: there is no ssh agent to ask
     std::vector<std::string> files;
+    bool only_files = false;  // the agent may help with these, and shows no other key
   };
   LoginAttempt log_in(const Credentials&, Deadline);
 

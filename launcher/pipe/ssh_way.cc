@@ -68,8 +68,11 @@ class Attempt {
     if (!channel) return channel.error();
     return Way{
         std::make_unique<OwningWire>(std::move(proxy_), std::move(session_), std::move(*channel)),
-        std::move(reached_), name(), to_.ssh_command()};
+        reached_, name(), to_.ssh_command()};
   }
+
+  // By whom does not matter here: somebody was there.
+  bool was_connected() const { return was_connected_; }
 
  private:
   Reach<Unit> connect() {
@@ -82,6 +85,7 @@ class Attempt {
     auto dialled = dial(*addresses, kSilence, connecting_);
     if (!dialled) return unreachable(dialled.error().text());
     socket_ = std::move(dialled->socket);
+    was_connected_ = true;
     reached_.address = dialled->address.ip;
     return Unit{};
   }
@@ -174,6 +178,7 @@ class Attempt {
   agent::Reached reached_;
   std::optional<Proxy> proxy_;
   Fd socket_;
+  bool was_connected_ = false;
   std::optional<KnownHosts> known_;
   std::unique_ptr<SshSession> session_;
 };
@@ -232,13 +237,15 @@ Reach<Way> ssh_way(const Target& target) {
   const auto deadline = Deadline::in(to.connect_timeout);
   const auto seed = random_seed();
   for (int attempt = 1;; ++attempt) {
-    auto way = Attempt(target, to, deadline).run();
+    Attempt one(target, to, deadline);
+    auto way = one.run();
     if (way) {
       way->reached.attempts = static_cast<std::uint32_t>(attempt);
       return way;
     }
     const bool worth_another = way.error().kind == agent::Barrier::unreachable;
-    if (!worth_another || attempt == kAttempts || !rest(back_off(attempt, seed), deadline)) {
+    const int most = one.was_connected() ? kAttemptsIfTurnedAway : kAttempts;
+    if (!worth_another || attempt >= most || !rest(back_off(attempt, seed), deadline)) {
       if (attempt > 1) way.error().why += fmt::format(" (tried {} times)", attempt);
       return way;
     }

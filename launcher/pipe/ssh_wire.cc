@@ -4,27 +4,37 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 namespace kolo {
 
 namespace {
 
 constexpr int kStdout = 0, kStderr = 1;
+constexpr std::size_t kAsidesKept = 64 << 10;  // while nobody takes them
 
 }  // namespace
 
 SshWire::SshWire(SshSession& session, ssh_channel_struct* owned)
-    : session_(session), channel_(owned) {}
+    : session_(session), channel_(owned), event_(ssh_event_new()) {
+  ssh_event_add_session(event_, session_.raw());
+}
 
 SshWire::~SshWire() {
+  ssh_event_remove_session(event_, session_.raw());
+  ssh_event_free(event_);
   ssh_channel_free(channel_);
 }
 
-// Lets libssh read and write what it can.  Asking for stdout would not do that while some of it
-// waits to be taken.
+// Lets libssh read and write what it can.  Its calls for channels do that as well, but not while
+// something waits to be taken from them.
 void SshWire::turn() {
   session_.acknowledge_now();
-  ssh_channel_poll(channel_, kStderr);
+  ssh_event_dopoll(event_, 0);
+  std::array<char, 4096> text;
+  const int n = ssh_channel_read_nonblocking(channel_, text.data(), text.size(), kStderr);
+  if (n > 0 && asides_.size() < kAsidesKept)
+    asides_.append(text.data(), static_cast<std::size_t>(n));
 }
 
 bool SshWire::writes_pending() const {
@@ -47,7 +57,8 @@ Result<Moved> SshWire::read_some(MutByteView into) {
 Result<Moved> SshWire::write_some(ByteView bytes) {
   turn();
   // Who has said all that he has to say has ended, or is about to.
-  if (!ssh_is_connected(session_.raw()) || ssh_channel_is_eof(channel_))
+  if (!ssh_is_connected(session_.raw()) || ssh_channel_is_eof(channel_) ||
+      ssh_channel_is_closed(channel_))
     return Error(Errc::closed, session_.error());
   const auto room = static_cast<std::size_t>(ssh_channel_window_size(channel_));
   if (writes_pending() || room == 0) return Moved{0, true};
@@ -62,15 +73,15 @@ void SshWire::end_writing() {
   ssh_channel_send_eof(channel_);
 }
 
-// How much room there is to write is something to be read.
+// How much room the far side has is something to be read.  If it has some, what held us up before
+// was our own socket.
 std::vector<Interest> SshWire::interests(bool reading, bool writing) const {
-  return {{session_.socket(), reading || writing, writes_pending()}};
+  const bool room = ssh_channel_window_size(channel_) > 0;
+  return {{session_.socket(), reading || writing, writes_pending() || (writing && room)}};
 }
 
 std::string SshWire::take_asides() {
-  std::array<char, 4096> text;
-  const int n = ssh_channel_read_nonblocking(channel_, text.data(), text.size(), kStderr);
-  return n > 0 ? std::string(text.data(), static_cast<std::size_t>(n)) : "";
+  return std::exchange(asides_, {});
 }
 
 std::optional<int> SshWire::exit_code(Deadline deadline) {

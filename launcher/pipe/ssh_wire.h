@@ -4,6 +4,7 @@
 #include "launcher/pipe/wire.h"
 
 struct ssh_channel_struct;
+struct ssh_event_struct;
 
 namespace kolo {
 
@@ -26,6 +27,8 @@ class SshWire final : public Wire {
 
   SshSession& session_;
   ssh_channel_struct* channel_;
+  ssh_event_struct* event_;
+  std::string asides_;
 };
 
 }  // namespace kolo

@@ -1,4 +1,5 @@
 """Pipes to other hosts, as the tests see them: what is started, what it says, what it leaves."""
+import contextlib
 import struct
 import subprocess
 import threading
@@ -77,12 +78,12 @@ class Pipe(protocol.Agent):
         """What a worker there writes to its stdout."""
         self.says_hello()
         self.send(protocol.START, protocol.start(0, *argv))
-        said = b""
+        said = bytearray()
         while (message := self.next())[0] != protocol.EXITED:
             if message[0] == protocol.OUTPUT:
                 said += message[2][17:]
                 self.send(protocol.ACK, struct.pack("<Q", message[1]))
-        return said
+        return bytes(said)
 
     def closes(self):
         self.send(protocol.CLOSE)
@@ -92,4 +93,5 @@ class Pipe(protocol.Agent):
         self.patience.cancel()
         k.end(self.process)
         for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
-            stream.close()
+            with contextlib.suppress(BrokenPipeError):
+                stream.close()

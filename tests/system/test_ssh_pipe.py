@@ -10,10 +10,12 @@ import time
 import kolo_system as k
 import pytest
 import test_agent_protocol as protocol
+import testbed
 from pipe_system import (CHANGED_KEY, LOST, NAME, REFUSED, SHELL, STAGING, UNKNOWN_KEY, UNREACHABLE, UNSUPPORTED, Pipe,
                          Unreached)
 
 SSH = pathlib.Path.home() / ".ssh"
+BOB = testbed.HOMES / "bob"
 IDENTITY = f"IdentityFile {SSH}/id_ed25519\nIdentitiesOnly yes\n"
 BANNER = {"bob": (".bashrc", "echo 'Welcome to h1!'; printf 'no end'; echo grumble >&2"),
           "carol": (".cshrc", "echo 'Welcome to h1!'; echo kolo-; printf 'no end'"),
@@ -299,6 +301,28 @@ def test_a_key_that_only_the_agent_has(hosts, pipe, config):
     k.end(agent)
 
 
+def test_of_the_agents_keys_only_those_that_the_configuration_names(hosts, pipe, config):
+    h0 = hosts["h0"]
+    agent = h0.popen(["ssh-agent", "-D", "-a", "/run/agent2"], stdout=subprocess.DEVNULL)
+    assert k.eventually(lambda: h0.path("/run/agent2").exists())
+    env = {"SSH_AUTH_SOCK": "/run/agent2"}
+    # Ten keys are more than sshd would look at; the right one is the last, and locked in its file.
+    for number in range(10):
+        h0.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", f"/run/many{number}"])
+        assert h0.run(["ssh-add", "-q", f"/run/many{number}"], env=env).returncode == 0
+    h0.run(["sh", "-c", f"cp {SSH}/id_ed25519 /run/right && ssh-add -q /run/right && "
+            "ssh-keygen -q -p -N secret -f /run/right"], env=env)
+    for only in ("yes", "no"):
+        config("IdentityFile /run/right", f"IdentitiesOnly {only}")
+        p = pipe("--", "h1", env=env)
+        p.reaches()
+        assert p.says_hello().closes() == []
+    config("IdentityFile /run/many3", "IdentitiesOnly yes")
+    answer = pipe("--", "h1", env=env).fails()
+    assert answer.kind == REFUSED and "the ssh agent" in answer.why
+    k.end(agent)
+
+
 def test_a_proxy_command(pipe, config):
     config(IDENTITY, "Host h1", "ProxyCommand ssh -q -W %h:%p h2")
     p = pipe("--", "h1")
@@ -362,7 +386,7 @@ def reach(pipe, elsewhere, *arguments, **options):
 @pytest.mark.parametrize("user", ["root", *BANNER])
 def test_it_is_brought_once(hosts, pipe, elsewhere, clean_caches, user):
     staged, first = reach(pipe, elsewhere, "--user", user)
-    home = SSH.parent if user == "root" else f"/home/{user}"
+    home = SSH.parent if user == "root" else testbed.HOMES / user
     assert staged and first.startswith(f"{home}/.cache/kolo/horovodrun-")
     h1 = hosts["h1"]
     assert h1.path(first).read_bytes() == elsewhere.read_bytes()
@@ -392,20 +416,20 @@ def test_a_cache_that_is_not_private_is_not_used(hosts, pipe, elsewhere, clean_c
                          "link": "mkdir -p ~/.cache; mkdir -m 700 ~/real; ln -s ~/real ~/.cache/kolo",
                          "owner": "mkdir -m 777 -p ~/.cache"}[wrong]], user="bob")
     if wrong == "owner":
-        h1.run(["mkdir", "-m", "700", "/home/bob/.cache/kolo"])
+        h1.run(["mkdir", "-m", "700", BOB / ".cache/kolo"])
     staged, path = reach(pipe, elsewhere, "--user", "bob")
     assert staged and path.startswith("/tmp/kolo-2001/")
     assert reach(pipe, elsewhere, "--user", "bob") == (False, path)
-    h1.run(["sh", "-c", "rm -rf /home/bob/.cache /home/bob/real"])
+    h1.run(["sh", "-c", f"rm -rf {BOB}/.cache {BOB}/real"])
 
 
 def test_a_link_in_place_of_the_program_is_not_followed(hosts, pipe, elsewhere, clean_caches):
     _, path = reach(pipe, elsewhere, "--user", "bob")
     h1 = hosts["h1"]
-    h1.run(["sh", "-c", f"mv {path} /home/bob/real && ln -s /home/bob/real {path}"], user="bob")
+    h1.run(["sh", "-c", f"mv {path} {BOB}/real && ln -s {BOB}/real {path}"], user="bob")
     assert reach(pipe, elsewhere, "--user", "bob") == (True, path)
     assert not h1.path(path).is_symlink()
-    h1.run(["rm", "/home/bob/real"])
+    h1.run(["rm", BOB / "real"])
 
 
 def remounted(host, path, options):
@@ -414,7 +438,7 @@ def remounted(host, path, options):
 
 def test_a_home_that_cannot_be_written_to_and_places_where_nothing_may_run(hosts, pipe, elsewhere, clean_caches):
     h1 = hosts["h1"]
-    remounted(h1, "/home/bob", "ro")
+    remounted(h1, str(BOB), "ro")
     staged, path = reach(pipe, elsewhere, "--user", "bob")
     assert staged and path.startswith("/tmp/kolo-2001/")
     remounted(h1, "/tmp", "noexec,mode=1777")
@@ -424,17 +448,17 @@ def test_a_home_that_cannot_be_written_to_and_places_where_nothing_may_run(hosts
     remounted(h1, "/dev/shm", "noexec,mode=1777")
     answer = pipe("--self", elsewhere, "--user", "bob", "--", "h1").fails()
     assert answer.kind == STAGING and "/dev/shm" in answer.why
-    for path in ("/dev/shm", "/tmp", "/home/bob"):
+    for path in ("/dev/shm", "/tmp", str(BOB)):
         h1.run(["umount", path])
 
 
 def test_a_disk_that_is_full(hosts, pipe, elsewhere, clean_caches):
     h1 = hosts["h1"]
-    for path in ("/tmp", "/dev/shm", "/home/bob"):
+    for path in ("/tmp", "/dev/shm", str(BOB)):
         remounted(h1, path, "size=64k,mode=1777")
     answer = pipe("--self", elsewhere, "--user", "bob", "--", "h1").fails()
     assert answer.kind == STAGING and "No space" in answer.why
-    for path in ("/tmp", "/dev/shm", "/home/bob"):
+    for path in ("/tmp", "/dev/shm", str(BOB)):
         assert not list(h1.path(path).rglob("*horovodrun*"))
         h1.run(["umount", path])
 

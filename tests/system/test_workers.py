@@ -161,3 +161,10 @@ def test_much_output_is_kept_and_shown_byte_for_byte(tmp_path, mark):
         kept = (tmp_path / f"rank.{rank}/stdout").read_bytes()
         assert kept == tagged(rank, written + b"\n"), f"rank {rank}: {len(kept)} bytes"
         assert shown[rank] == kept, f"rank {rank}: {len(shown[rank])} bytes"
+
+
+def test_a_worker_has_the_limit_on_descriptors_that_the_user_has(mark):
+    """Launcher and agent take more for themselves."""
+    done = subprocess.run(["sh", "-c", f"ulimit -Sn 777; exec {k.HOROVODRUN} -np 2 sh -c 'ulimit -n'"], text=True,
+                          stdin=subprocess.DEVNULL, capture_output=True, timeout=30 * k.SLOW)
+    assert sorted(done.stdout.splitlines()) == ["[0]<stdout>:777", "[1]<stdout>:777"], done
