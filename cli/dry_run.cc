@@ -7,6 +7,7 @@
 #include <span>
 #include <unordered_map>
 
+#include "base/text.h"
 #include "cli/table.h"
 
 namespace kolo {
@@ -44,16 +45,6 @@ std::string ranks_text(const Ranks& ranks, const std::string& host) {
   return first == last ? std::to_string(first) : fmt::format("{}-{}", first, last);
 }
 
-// As a shell would take it.
-std::string quoted(const std::string& word) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+";
-  if (!word.empty() && word.find_first_not_of(kPlain) == word.npos) return word;
-  std::string out = "'";
-  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 std::string hosts_section(const JobSpec& spec, const std::optional<Plan>& plan) {
   const Ranks ranks = plan ? ranks_by_host(*plan) : Ranks();
   Table table({"host", "slots", "ranks"});
@@ -76,7 +67,7 @@ std::string plan_section(const Plan& plan) {
 std::string recipe_section(const JobSpec& spec, const Preview& preview) {
   std::string command;
   for (const std::string& word : spec.command)
-    command += (command.empty() ? "" : " ") + quoted(word);
+    command += (command.empty() ? "" : " ") + shell_word(word);
   std::string text = fmt::format(
       "\neach worker:\n  runs    {}\n  in      {}\n  gets    {} of the launcher's variables, and\n",
       command, spec.cwd, preview.inherited);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text.h"
 #include "launcher/doctor/ledger.h"
 
 namespace kolo::doctor {

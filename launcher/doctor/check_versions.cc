@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/text.h"
 #include "launcher/doctor/agreement.h"
 #include "launcher/doctor/ledger.h"
 

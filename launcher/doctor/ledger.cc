@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/text.h"
+
 namespace kolo::doctor {
 
 namespace {
@@ -25,15 +27,6 @@ bool is_equal(const Symptom& a, const Symptom& b) {
 }
 
 }  // namespace
-
-std::string shell_word(const std::string& word) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+";
-  if (!word.empty() && word.find_first_not_of(kPlain) == word.npos) return word;
-  std::string out = "'";
-  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
 
 void Ledger::add(const HostReport& host, Symptom symptom) {
   const auto same = std::find_if(groups_.begin(), groups_.end(),

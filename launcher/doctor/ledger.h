@@ -52,9 +52,6 @@ class Ledger {
   std::vector<Finding> whole_;
 };
 
-// As a shell would take it as one word.
-std::string shell_word(const std::string&);
-
 // The checks, each of which looks at one thing.
 void check_reach(const Consultation&, Ledger&);
 void check_machines(const Consultation&, Ledger&);

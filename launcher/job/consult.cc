@@ -175,7 +175,8 @@ class Consulting {
   void fail(Visit& visit, Barrier::Kind kind, std::string why, std::string fix = {}) {
     visit.patience = {};
     visit.connecting = false;
-    if (!visit.is_done()) visit.report.barrier = Barrier{kind, std::move(why), std::move(fix)};
+    if (!visit.report.barrier && step_ != Step::closing)
+      visit.report.barrier = Barrier{kind, std::move(why), std::move(fix)};
     if (visit.session) visit.session->terminate();
     loop_.post([this] { open_next(); });
   }
@@ -188,6 +189,7 @@ class Consulting {
     if (const auto* facts = std::get_if<agent::Facts>(&up)) visit.doors = facts->doors;
     if (const auto* inspected = std::get_if<agent::Inspected>(&up)) on(visit, *inspected);
     if (const auto* knocked = std::get_if<agent::Knocked>(&up)) on(visit, *knocked);
+    if (visit.is_done()) visit.patience = {};
     go_on();
   }
 
@@ -222,7 +224,6 @@ class Consulting {
   }
 
   void on(Visit& visit, const agent::Inspected& inspected) {
-    visit.patience = {};
     visit.report.seen = inspected.seen;
     note_times(visit.asked, inspected, visit.report);
   }
@@ -264,7 +265,12 @@ class Consulting {
       else
         visit.has_knocked = true;
     }
-    knock_end_ = loop_.at(loop_.now() + kToKnock, [this] { close(); });
+    knock_end_ = loop_.at(loop_.now() + kToKnock, [this] {
+      for (Visit& visit : visits_)
+        if (visit.is_well() && !visit.has_knocked)
+          fail(visit, Barrier::Kind::silent, "it did not say which hosts it reaches");
+      close();
+    });
   }
 
   // Each host tries all others; where these are many, its neighbours and the first, as in a job.

@@ -60,11 +60,15 @@ std::uint64_t kilobytes(const std::string& meminfo, std::string_view name) {
   return static_cast<std::uint64_t>(parse_int(value.substr(0, value.find(' '))).value_or(0)) * 1024;
 }
 
-Limit limit_of(__rlimit_resource resource) {
+Limit limit_of(const rlimit& found) {
   const auto number = [](rlim_t value) { return value == RLIM_INFINITY ? Limit::kNone : value; };
-  rlimit found{};
-  if (::getrlimit(resource, &found) != 0) return {};
   return {number(found.rlim_cur), number(found.rlim_max)};
+}
+
+Limit limit_of(__rlimit_resource resource) {
+  rlimit found{RLIM_INFINITY, RLIM_INFINITY};
+  ::getrlimit(resource, &found);
+  return limit_of(found);
 }
 
 std::string text_of(const sockaddr* address) {
@@ -109,7 +113,7 @@ void look_at_machine(const InspectionRequest& request, Inspection& out) {
   const auto memory = text_of_file(request.root + "/proc/meminfo");
   out.memory_bytes = kilobytes(memory, "MemTotal");
   out.available_bytes = kilobytes(memory, "MemAvailable");
-  out.nofile = limit_of(RLIMIT_NOFILE);
+  out.nofile = limit_of(descriptors_for_children());
   out.nproc = limit_of(RLIMIT_NPROC);
   out.memlock = limit_of(RLIMIT_MEMLOCK);
   out.is_root = ::geteuid() == 0;

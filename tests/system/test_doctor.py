@@ -151,6 +151,13 @@ def test_a_login_shell_that_does_not_work(hosts):
     assert found["fix"].startswith("ssh ") and "h2" in found["fix"], report
 
 
+def test_a_login_that_never_comes_to_an_end(hosts):
+    with seeded(hosts["h2"], f"echo 'sleep 20' > {ROOT_HOME}/.bashrc", f"rm {ROOT_HOME}/.bashrc"):
+        report = see(hosts, "--start-timeout", "2")
+    named(report, "bad", "reach", "it cannot be reached", "ssh -v h2 true")
+    assert report.only()["example"] == "nothing was heard of it for 7 s", report
+
+
 def test_two_names_of_one_machine(hosts):
     named(see(hosts, on="h1:1,h2:1,10.77.0.3:1"), "warning", "machine", "they are one machine, .*",
           "horovodrun -H h2:2 …", ["h2", "10.77.0.3"])
