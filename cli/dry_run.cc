@@ -105,6 +105,7 @@ std::string checks_section(const Preview& preview) {
 Json json_of(const HostSpec& host) {
   Json json = {{"host", host.name}, {"slots", host.slots}};
   if (!host.user.empty()) json["user"] = host.user;
+  if (!host.address.empty()) json["address"] = host.address;
   if (!host.chosen.empty()) json["chosen"] = host.chosen;
   if (host.slots == 0) json["slots"] = nullptr;  // nobody said how many
   return json;

@@ -292,13 +292,15 @@ Facts Agent::facts(const Survey& survey) {
 void Agent::open_doors(const Opener& opener) {
   if (opener.key.size() != key_.bytes.size()) return;
   std::copy(opener.key.begin(), opener.key.end(), key_.bytes.begin());
-  reception_.emplace(loop_, key_, opener.host, narrowed(own_addresses(), opener.interfaces),
+  reception_.emplace(loop_, key_, opener.host,
+                     narrowed(own_addresses(), opener.interfaces, opener.address),
                      PortRange{opener.first_port, opener.last_port});
 }
 
 void Agent::on(const Knock& knock) {
   const auto tell = [this](std::vector<Opening> openings) {
     channel_.send(Up(Knocked{std::move(openings)}));
+    knocking_.reset();
   };
   knocking_.emplace(loop_, key_, knock.doorways, kKnocking, tell);
 }

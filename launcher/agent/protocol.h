@@ -105,7 +105,8 @@ struct Opener {
   Bytes key;         // of the job
   std::uint16_t first_port = 0, last_port = 0;
   std::vector<std::string> interfaces;  // to use only; none: all
-  KOLO_FIELDS(host, key, first_port, last_port, interfaces)
+  std::string address;                  // to use only; empty: any
+  KOLO_FIELDS(host, key, first_port, last_port, interfaces, address)
   bool operator==(const Opener&) const = default;
 };
 

@@ -52,11 +52,13 @@ void Gathering::expect(std::size_t mentions) {
 
 Parsed<Unit> Gathering::add(const Item& item) {
   const std::string user(item.user);
-  if (!item.pattern) return add({std::string(item.name), item.slots, user, {}}, item.spot);
+  if (!item.pattern)
+    return add({std::string(item.name), item.slots, user, {}, std::string(item.address)},
+               item.spot);
   ranged_ += item.pattern->count(kHostsLimit);
   if (ranged_ > kHostsLimit) return too_many_hosts(item.spot);
   for (std::string& name : item.pattern->names()) {
-    auto ok = add({std::move(name), item.slots, user, {}}, item.spot);
+    auto ok = add({std::move(name), item.slots, user, {}, {}}, item.spot);
     if (!ok) return ok;
   }
   return Unit{};
@@ -90,7 +92,12 @@ Parsed<Unit> Gathering::merge(HostSpec& into, const HostSpec& host, Spot spot) {
     return Fault{spot,
                  fmt::format("'{}' was named with the user '{}' before", host.name, into.user),
                  "One host has one user."};
+  if (!host.address.empty() && !into.address.empty() && host.address != into.address)
+    return Fault{spot,
+                 fmt::format("'{}' was named with the address {} before", host.name, into.address),
+                 "One host has one address for the others."};
   if (into.user.empty()) into.user = host.user;
+  if (into.address.empty()) into.address = host.address;
   into.slots = std::max(into.slots, 1) + std::max(host.slots, 1);
   return Unit{};
 }

@@ -86,7 +86,7 @@ Result<HostList> parse_hosts(const Text& text, const ReadFile& read_file) {
 Result<std::vector<std::string>> parse_node_list(const Text& text) {
   std::vector<std::string> names;
   const auto add = [&](const Item& item) -> Parsed<Unit> {
-    if (!item.user.empty() || item.slots != 0)
+    if (!item.user.empty() || !item.address.empty() || item.slots != 0)
       return Fault{item.spot, "a node list has names only", ""};
     const auto room = kHostsLimit - static_cast<std::int64_t>(names.size());
     if ((item.pattern ? item.pattern->count(kHostsLimit) : 1) > room)

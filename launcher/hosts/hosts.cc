@@ -19,6 +19,12 @@ void append_user(std::string& to, const HostSpec& host) {
   if (!host.user.empty()) to.append(host.user).append("@");
 }
 
+void append_address(std::string& to, const HostSpec& host) {
+  if (host.address.empty()) return;
+  to += '/';
+  append_host(to, host.address);
+}
+
 // -H's list.
 std::string print_line(std::span<const HostSpec> hosts) {
   std::string out;
@@ -26,6 +32,7 @@ std::string print_line(std::span<const HostSpec> hosts) {
     if (!out.empty()) out += ',';
     append_user(out, host);
     append_host(out, host.name);
+    append_address(out, host);
     if (host.slots == 0) continue;
     out += ':';
     append_number(out, host.slots);
@@ -38,12 +45,12 @@ std::string print_file(std::span<const HostSpec> hosts) {
   std::string out;
   for (const HostSpec& host : hosts) {
     append_user(out, host);
-    if (host.slots == 0) {
+    if (host.slots == 0 || !host.address.empty())
       append_host(out, host.name);
-    } else {
-      out.append(host.name).append(" slots=");
-      append_number(out, host.slots);
-    }
+    else
+      out.append(host.name);
+    append_address(out, host);
+    if (host.slots != 0) append_number(out.append(" slots="), host.slots);
     out += '\n';
   }
   return out;

@@ -19,6 +19,7 @@ struct HostSpec {
   int slots = 0;            // 0: not said; as many as the host has GPUs, else one
   std::string user;         // to log in as; empty: whoever ssh takes
   std::vector<int> chosen;  // which of its slots, rising; empty: all of them, from 0
+  std::string address;      // by which its peers reach it; empty: that is found out
   bool operator==(const HostSpec&) const = default;
 };
 
@@ -36,8 +37,9 @@ using ReadFile = std::function<Result<std::string>(const std::string& path)>;
 
 // What -H takes, items parted by commas:
 //
-//   a:4   a   user@a:4   [2001:db8::1]:4   rack[1-2]node[01-16,20]:8   @file
+//   a:4   a   user@a:4   [2001:db8::1]:4   rack[1-2]node[01-16,20]:8   public/10.0.0.1:4   @file
 //
+// Behind '/' stands the address by which the other hosts reach it, if we do by another.
 // A host that is named twice has the slots of both; each mention without a number is then one.
 Result<HostList> parse_hosts(const Text&, const ReadFile&);
 

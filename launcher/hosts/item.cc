@@ -80,6 +80,28 @@ Parsed<Unit> read_host(std::string_view host, std::size_t at, AddressStyle style
   return ok ? read_tail(host.substr(colon), at + colon, to) : ok;
 }
 
+// Behind the '/': "10.0.0.1:4", "[fd00::1]".
+Parsed<Unit> read_internal(std::string_view text, std::size_t at, Item& to) {
+  const bool bracketed = text.starts_with('[');
+  const auto end = std::min(bracketed ? text.find(']') : text.find(':'), text.size());
+  to.address = bracketed ? text.substr(1, end - 1) : text.substr(0, end);
+  if (!(bracketed ? end < text.size() && is_ipv6(to.address) : is_ipv4(to.address)))
+    return Fault{{at, std::max<std::size_t>(text.size(), 1)},
+                 "a numeric address is expected behind '/'",
+                 ""};
+  const auto tail = end + (bracketed ? 1 : 0);
+  return read_tail(text.substr(tail), at + tail, to);
+}
+
+// "name/address:slots": the slots stand behind the address.
+Parsed<Unit> read_both(std::string_view host, std::size_t slash, std::size_t at, Item& to) {
+  if (auto ok = read_host(host.substr(0, slash), at, AddressStyle::in_brackets, to); !ok) return ok;
+  if (to.slots != 0)
+    return Fault{{at, slash}, "the slots stand behind the address, as in 'a/10.0.0.1:4'", ""};
+  if (to.pattern) return Fault{{at, host.size()}, "several hosts cannot have the same address", ""};
+  return read_internal(host.substr(slash + 1), at + slash + 1, to);
+}
+
 }  // namespace
 
 bool is_blank(char c) {
@@ -96,6 +118,12 @@ bool is_ipv6(std::string_view text) {
   in6_addr address;
   return text.size() < INET6_ADDRSTRLEN && text.find('\0') == text.npos &&
          ::inet_pton(AF_INET6, std::string(text).c_str(), &address) == 1;
+}
+
+bool is_ipv4(std::string_view text) {
+  in_addr address;
+  return text.size() < INET_ADDRSTRLEN && text.find('\0') == text.npos &&
+         ::inet_pton(AF_INET, std::string(text).c_str(), &address) == 1;
 }
 
 std::size_t end_of_item(std::string_view text, std::size_t from, std::string_view stops) {
@@ -134,7 +162,7 @@ Parsed<Item> read_item(std::string_view text, std::size_t at, AddressStyle style
   const auto blank = end_of_item(text, 0, " \t\r\n");
   if (blank < text.size())
     return Fault{{at + blank, 1}, "hosts are parted by commas, not by blanks", ""};
-  Item item{{at, text.size()}, {}, {}, 0, {}};
+  Item item{{at, text.size()}, {}, {}, {}, 0, {}};
   const auto sign = text.find('@');
   if (sign != text.npos) {
     item.user = text.substr(0, sign);
@@ -142,7 +170,10 @@ Parsed<Item> read_item(std::string_view text, std::size_t at, AddressStyle style
     at += sign + 1;
     text.remove_prefix(sign + 1);
   }
-  if (auto ok = read_host(text, at, style, item); !ok) return ok.error();
+  const auto slash = text.find('/');
+  auto ok =
+      slash == text.npos ? read_host(text, at, style, item) : read_both(text, slash, at, item);
+  if (!ok) return ok.error();
   return item;
 }
 

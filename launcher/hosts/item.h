@@ -9,10 +9,11 @@
 
 namespace kolo {
 
-// One mention of hosts: "user@rack[1-2]:8".  Borrows from the text.
+// One mention of hosts: "user@rack[1-2]:8", "public/10.0.0.1:4".  Borrows from the text.
 struct Item {
   Spot spot;
   std::string_view user, name;         // an IPv6 address without its brackets
+  std::string_view address;            // numeric, behind the '/'
   int slots = 0;                       // 0: not said
   std::optional<NamePattern> pattern;  // when the name has ranges
 };
@@ -40,6 +41,7 @@ std::size_t end_of_item(std::string_view text, std::size_t from, std::string_vie
 bool is_blank(char);
 Spot trimmed(std::string_view text, std::size_t from, std::size_t to);
 
+bool is_ipv4(std::string_view text);
 bool is_ipv6(std::string_view text);
 
 // What was probably meant by something that is no item: it, after the usual slips are undone, if

@@ -213,9 +213,10 @@ class Consulting {
     if (!visit.report.arrival) visit.report.arrival.emplace();
     agent::Survey survey;
     if (reception_)
-      survey.doors = agent::Opener{visit.report.host, Bytes(key_.bytes.begin(), key_.bytes.end()),
-                                   spec_.placement.ports.first, spec_.placement.ports.last,
-                                   spec_.placement.interfaces};
+      survey.doors =
+          agent::Opener{visit.report.host,           Bytes(key_.bytes.begin(), key_.bytes.end()),
+                        spec_.placement.ports.first, spec_.placement.ports.last,
+                        spec_.placement.interfaces,  visit.host->address};
     visit.session->send(survey);
     visit.asked = wall_clock();
     visit.session->send(question_);

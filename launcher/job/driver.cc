@@ -128,12 +128,15 @@ void Driver::open_next() {
   }
 }
 
+const HostSpec& Driver::named(const std::string& host) const {
+  return *std::find_if(spec_.hosts.begin(), spec_.hosts.end(),
+                       [&](const HostSpec& h) { return h.name == host; });
+}
+
 void Driver::open_session(const std::string& host) {
-  const auto named = std::find_if(spec_.hosts.begin(), spec_.hosts.end(),
-                                  [&](const HostSpec& h) { return h.name == host; });
   auto session = Session::start(
       loop_,
-      agent_command(spec_.self, *named, spec_.reach, is_here(host),
+      agent_command(spec_.self, named(host), spec_.reach, is_here(host),
                     std::min(policy_.start_timeout, kConnecting)),
       {.on_message = [this, host](const agent::Up& up,
                                   std::uint64_t seq) { on_message(host, up, seq); },
@@ -276,8 +279,12 @@ void Driver::on_host(const std::string& host, const agent::Ready& ready) {
   agent::Survey survey{wish.gpu_pinning != GpuPinning::none,
                        wish.bind_to != BindTo::none || wish.report, std::nullopt};
   if (reception_)
-    survey.doors = agent::Opener{host, Bytes(setting_.key.bytes.begin(), setting_.key.bytes.end()),
-                                 setting_.ports.first, setting_.ports.last, wish.interfaces};
+    survey.doors = agent::Opener{host,
+                                 Bytes(setting_.key.bytes.begin(), setting_.key.bytes.end()),
+                                 setting_.ports.first,
+                                 setting_.ports.last,
+                                 wish.interfaces,
+                                 named(host).address};
   sessions_.at(host)->send(survey);
 }
 

@@ -38,6 +38,7 @@ class Driver {
   void open_sessions();
   void open_next();
   void open_session(const std::string& host);
+  const HostSpec& named(const std::string& host) const;
   void on_session_end(const std::string& host, const std::string& why);
   void on_message(const std::string& host, const agent::Up&, std::uint64_t seq);
   void on_host(const std::string& host, const agent::Ready&);

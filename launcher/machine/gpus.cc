@@ -1,5 +1,6 @@
 #include "launcher/machine/gpus.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 
 #include "launcher/machine/errand.h"
@@ -40,9 +41,17 @@ Result<std::vector<Gpu>> ask(const GpuSource& source) {
   return std::move(answer->gpus);
 }
 
+// Only to see whether it is there, which it is not on most machines: a child costs more.
+bool has_library(const std::string& name) {
+  void* library = ::dlopen(name.c_str(), RTLD_LAZY | RTLD_LOCAL);
+  if (library) ::dlclose(library);
+  return library;
+}
+
 }  // namespace
 
 Result<std::vector<Gpu>> find_gpus(const GpuSource& source) {
+  if (!has_library(source.library)) return std::vector<Gpu>();
   auto gpus = ask(source);
   if (!gpus) return std::move(gpus.error()).during("asking the NVIDIA driver");
   return gpus;

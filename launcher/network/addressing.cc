@@ -31,7 +31,8 @@ std::vector<std::string> Addressing::targets_of(const std::string& host) const {
   const auto own = std::find(hosts_.begin(), hosts_.end(), host);
   if (own == hosts_.end()) return {};
   const auto n = hosts_.size(), at = static_cast<std::size_t>(own - hosts_.begin());
-  std::set<std::string> targets = {hosts_.front(), hosts_[(at + 1) % n], hosts_[(at + n - 1) % n]};
+  std::set<std::string> targets = {hosts_.front(), hosts_[(at + 1) % n]};
+  if (at == 0) targets.insert(hosts_.back());
   targets.erase(host);
   std::vector<std::string> out = {kLauncher};
   out.insert(out.end(), targets.begin(), targets.end());

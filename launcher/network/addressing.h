@@ -18,8 +18,8 @@ struct Unmet {
 // Who knocks at whose doors, and by which address each host is known to the others in the end.
 // Interface names need not be equal, and an address counts only if it was reached.
 //
-// Everyone knocks at the launcher, where the store will be, at the first host, where rank 0 will
-// be, and at its neighbours in the list.
+// Everyone knocks where its workers will connect to: at the launcher, where the store will be, at
+// the first host, where rank 0 will be, and at the next one; the first also at the last.
 //
 // Sans-IO.
 class Addressing {

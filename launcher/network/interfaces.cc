@@ -49,11 +49,13 @@ std::vector<Door> own_addresses() {
   return out;
 }
 
-std::vector<Door> narrowed(std::vector<Door> doors, std::span<const std::string> interfaces) {
+std::vector<Door> narrowed(std::vector<Door> doors, std::span<const std::string> interfaces,
+                           const std::string& address) {
   const auto unwanted = [&](const Door& door) {
     return std::find(interfaces.begin(), interfaces.end(), door.interface) == interfaces.end();
   };
   if (!interfaces.empty()) std::erase_if(doors, unwanted);
+  if (!address.empty()) std::erase_if(doors, [&](const Door& door) { return door.ip != address; });
   return doors;
 }
 

@@ -12,7 +12,8 @@ namespace kolo {
 // up, without loopback and what is good on one link only.
 std::vector<Door> own_addresses();
 
-// Pure.  Those of the named interfaces; of all if none is named.
-std::vector<Door> narrowed(std::vector<Door>, std::span<const std::string> interfaces);
+// Pure.  Those of the named interfaces and with that address; of all if none is named.
+std::vector<Door> narrowed(std::vector<Door>, std::span<const std::string> interfaces,
+                           const std::string& address = "");
 
 }  // namespace kolo

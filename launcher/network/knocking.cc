@@ -62,6 +62,7 @@ void Knocking::connected(Attempt& attempt) {
 
 void Knocking::opened(Attempt& attempt) {
   attempt.over = true;
+  if (!done_) return;  // too late
   openings_[attempt.host].doors.push_back(static_cast<std::uint32_t>(attempt.door));
   const bool all = std::none_of(openings_.begin(), openings_.end(),
                                 [](const Opening& o) { return o.doors.empty(); });
@@ -72,7 +73,7 @@ void Knocking::opened(Attempt& attempt) {
 
 void Knocking::failed(Attempt& attempt, const std::string& why) {
   attempt.over = true;
-  openings_[attempt.host].trouble = why;
+  if (done_) openings_[attempt.host].trouble = why;
 }
 
 void Knocking::end_if_settled() {

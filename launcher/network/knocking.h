@@ -15,7 +15,7 @@ namespace kolo {
 // Knocks at all doors of some hosts at once.  Ends when each has opened or cannot; for those that
 // keep silent it does not wait long once every host has opened one.
 //
-// Owned by the agent; belongs to the loop.  Not to be destroyed inside `done`.
+// Owned by the agent, which may destroy it in `done`; belongs to the loop.
 class Knocking {
  public:
   using Done = std::function<void(std::vector<Opening>)>;

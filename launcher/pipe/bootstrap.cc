@@ -130,13 +130,18 @@ std::string Bootstrap::go_ahead(const std::string& digest) {
 
 Bootstrap::Step Bootstrap::hear(ByteView bytes) {
   append(heard_, bytes);
-  for (;;) {
-    const auto end = std::find(heard_.begin(), heard_.end(), '\n');
-    if (end == heard_.end()) break;
-    const std::string line(heard_.begin(), end);
-    heard_.erase(heard_.begin(), end + 1);
-    if (auto step = take_line(line)) return std::move(*step);
+  std::size_t at = 0;
+  std::optional<Step> step;
+  while (!step) {
+    const auto text = text_of(heard_).substr(at);
+    const auto end = text.find('\n');
+    if (end == text.npos) break;
+    at += end + 1;
+    step = take_line(text.substr(0, end));
   }
+  heard_.erase(heard_.begin(), heard_.begin() + static_cast<std::ptrdiff_t>(at));
+  if (step && std::holds_alternative<Frames>(*step)) return Frames{std::move(heard_)};
+  if (step) return std::move(*step);
   if (heard_.size() + noise_.size() > kNoiseLimit)
     return agent::Unreached{agent::Barrier::shell,
                             fmt::format("its login shell writes without end: {}", noise()), ""};
@@ -144,9 +149,9 @@ Bootstrap::Step Bootstrap::hear(ByteView bytes) {
 }
 
 std::optional<Bootstrap::Step> Bootstrap::take_line(std::string_view line) {
-  if (line == guard_line(hail_)) return Step(Frames{std::move(heard_)});
+  if (line == guard_line(hail_)) return Step(Frames{});
   if (!line.starts_with(hail_ + " ")) {
-    noise_ += std::string(line) + '\n';
+    noise_.append(line).append("\n");
     return std::nullopt;
   }
   const auto words = split(line.substr(hail_.size() + 1), ' ');

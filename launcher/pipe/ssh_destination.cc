@@ -211,9 +211,11 @@ agent::Unreached Destination::not_admitted(const LoginAttempt& attempt,
   const bool by_key = attempt.ways.empty() || std::find(attempt.ways.begin(), attempt.ways.end(),
                                                         "publickey") != attempt.ways.end();
   if (!attempt.ways.empty()) why += fmt::format("; it takes {}", joined(attempt.ways));
-  if (!by_key || !unsupported.empty()) {
-    why += fmt::format("; the built-in ssh cannot do {}",
-                       unsupported.empty() ? "any of these" : joined(unsupported));
+  std::vector<std::string> beyond_us = unsupported;
+  beyond_us.insert(beyond_us.end(), attempt.certificates.begin(), attempt.certificates.end());
+  if (!by_key || !beyond_us.empty()) {
+    why += fmt::format("; the built-in ssh cannot use {}",
+                       beyond_us.empty() ? "any of these" : joined(beyond_us));
     return {agent::Barrier::unsupported, why, "--rsh-agent ssh"};
   }
   if (!attempt.locked.empty())

@@ -179,6 +179,8 @@ bool SshSession::log_in_with_file(const std::string& file, LoginAttempt& attempt
   ssh_key key = nullptr;
   bool locked = false;
   if (::access(file.c_str(), R_OK) != 0) return false;
+  const std::string certificate = file + "-cert.pub";
+  if (::access(certificate.c_str(), R_OK) == 0) attempt.certificates.push_back(certificate);
   if (ssh_pki_import_privkey_file(file.c_str(), nullptr, refuse_passphrase, &locked, &key) !=
       SSH_OK) {
     if (locked) attempt.locked.push_back(file);

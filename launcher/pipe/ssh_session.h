@@ -16,10 +16,11 @@ namespace kolo {
 // How a login went.
 struct LoginAttempt {
   bool admitted = false;
-  std::vector<std::string> tried;   // "the ssh agent", files
-  std::vector<std::string> locked;  // files of keys that want a passphrase
-  std::vector<std::string> ways;    // by which the host would let us in: "publickey", "password"
-  std::string failure;              // of the connection; empty if it stands
+  std::vector<std::string> tried;         // "the ssh agent", files
+  std::vector<std::string> locked;        // files of keys that want a passphrase
+  std::vector<std::string> certificates;  // that lie beside the keys, and were not shown
+  std::vector<std::string> ways;  // by which the host would let us in: "publickey", "password"
+  std::string failure;            // of the connection; empty if it stands
 };
 
 // One connection by libssh.  All of its waits have deadlines; libssh itself never waits.

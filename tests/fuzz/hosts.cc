@@ -1,5 +1,6 @@
 #include "launcher/hosts/hosts.h"
 
+#include "base/address.h"
 #include "tests/fuzz/fuzz.h"
 
 using namespace kolo;
@@ -22,6 +23,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::require(!list->hosts.empty(), "a list of hosts has one at least");
   for (const HostSpec& host : list->hosts)
     fuzz::require(fuzz::is_host_name(host.name) && host.slots >= 0, "a host has a name");
+  for (const HostSpec& host : list->hosts)
+    fuzz::require(host.address.empty() || is_ip(host.address), "an address is numeric");
   const auto printed = print_hosts(list->hosts, HostFormat::horovod);
   const auto again = parse_hosts({"again", printed}, nullptr);
   fuzz::require(again && again->hosts == list->hosts, "hosts print to a text that says the same");

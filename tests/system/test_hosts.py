@@ -352,3 +352,16 @@ def test_sixty_four_hosts(cluster):
     assert done.code == 0, done
     assert sorted(done.out.splitlines()) == sorted(f"[{i}]<stdout>:h{i + 1}" for i in range(64)), done
     assert not many.left()
+
+
+def test_a_host_with_a_public_and_an_internal_address(hosts):
+    """It is logged into by the one, and its peers reach it by the other."""
+    for name, address in (("h1", "10.88.0.1"), ("h2", "10.88.0.2")):
+        hosts[name].run(["ip", "addr", "add", f"{address}/24", "dev", "eth0"])
+    try:
+        done = run(hosts, "-np", 2, "-H", "h1/10.88.0.1:1,h2/10.88.0.2:1", "sh", "-c",
+                   f"echo $KOLO_ADDRESS; {k.TRAIN} --steps 2 --trace")
+        assert done.code == 0 and "<stdout>:10.88.0.1\n" in done.out and "<stdout>:10.88.0.2\n" in done.out, done
+    finally:
+        for name, address in (("h1", "10.88.0.1"), ("h2", "10.88.0.2")):
+            hosts[name].run(["ip", "addr", "del", f"{address}/24", "dev", "eth0"])

@@ -158,10 +158,15 @@ def test_several_identities_are_tried(hosts, pipe, config):
     assert p.runs("hostname") == b"h1\n" and p.closes() == []
 
 
-def test_what_the_built_in_ssh_cannot_do_is_said(pipe, config):
+def test_what_the_built_in_ssh_cannot_do_is_said(hosts, pipe, config):
     config("IdentityFile /run/none", "HostbasedAuthentication yes")
     answer = pipe("--", "h1").fails()
     assert answer.kind == UNSUPPORTED and answer.fix == "--rsh-agent ssh" and "hostbased" in answer.why
+    hosts["h0"].run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", "/run/certified"])
+    hosts["h0"].run(["ssh-keygen", "-q", "-s", "/run/certified", "-I", "me", "/run/certified.pub"])
+    config("IdentityFile /run/certified")
+    answer = pipe("--", "h1").fails()
+    assert answer.kind == UNSUPPORTED and "/run/certified-cert.pub" in answer.why
 
 
 def test_a_host_that_has_another_key_than_before(pipe, known_hosts):

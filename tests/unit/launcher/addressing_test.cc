@@ -34,14 +34,14 @@ std::vector<std::string> targets(const Addressing& addressing, const std::string
 
 }  // namespace
 
-TEST_CASE("everyone knocks at the launcher, at the first host and at its neighbours") {
+TEST_CASE("everyone knocks at the launcher, at the first host and at the next") {
   std::vector<std::string> hosts = {"a", "b", "c", "d", "e", "f"};
   Addressing addressing(hosts);
   for (const std::string& host : hosts) addressing.has_doors(host, {kEth});
   addressing.has_doors(Addressing::kLauncher, {kEth});
   using Names = std::vector<std::string>;
   CHECK(targets(addressing, "a") == Names{Addressing::kLauncher, "b", "f"});
-  CHECK(targets(addressing, "d") == Names{Addressing::kLauncher, "a", "c", "e"});
+  CHECK(targets(addressing, "d") == Names{Addressing::kLauncher, "a", "e"});
   CHECK(targets(addressing, "stranger").empty());
 
   Addressing alone({"a"});
@@ -95,6 +95,7 @@ TEST_CASE("interfaces narrow the choice") {
   CHECK(narrowed(doors, {}) == doors);
   CHECK(narrowed(doors, std::vector<std::string>{"ib0"}) == std::vector<Door>{kFast});
   CHECK(narrowed(doors, std::vector<std::string>{"wlan0"}).empty());
+  CHECK(narrowed(doors, {}, "fd00::1") == std::vector<Door>{kEthV6});
 }
 
 TEST_CASE("whoever opened what, an address that is chosen was reached by all who tried") {

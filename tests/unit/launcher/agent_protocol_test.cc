@@ -40,8 +40,9 @@ Down some_down() {
     case 7:
       return Resume{};
     case 8:
-      return Survey{any<bool>(), any<bool>(),
-                    Opener{any<std::string>(), any<Bytes>(), 1, 2, any<Strings>()}};
+      return Survey{
+          any<bool>(), any<bool>(),
+          Opener{any<std::string>(), any<Bytes>(), 1, 2, any<Strings>(), any<std::string>()}};
     case 10:
       return Knock{{{any<std::string>(), {{any<std::string>(), any<std::string>(), 7, 8}}}}};
     case 9:

@@ -29,10 +29,11 @@ inline rc::Gen<std::string> name() {
 
 inline rc::Gen<HostSpec> host() {
   return rc::gen::apply(
-      [](std::string name, int slots, std::string user) {
-        return HostSpec{std::move(name), slots, std::move(user), {}};
+      [](std::string name, int slots, std::string user, std::string address) {
+        return HostSpec{std::move(name), slots, std::move(user), {}, std::move(address)};
       },
-      name(), rc::gen::inRange(0, 1000), rc::gen::element<std::string>("", "", "ann", "j.doe"));
+      name(), rc::gen::inRange(0, 1000), rc::gen::element<std::string>("", "", "ann", "j.doe"),
+      rc::gen::element<std::string>("", "", "10.0.0.1", "fd00::7"));
 }
 
 // One at least, all with names of their own.

@@ -324,4 +324,25 @@ TEST_CASE("the GPUs of this machine are those that the driver lists and the mask
   std::filesystem::remove_all(root);
 }
 
+TEST_CASE("a host may have another address for the others than for us") {
+  const auto hosts = [](std::string_view text) { return parse_hosts({"-H", text}, nullptr); };
+  const auto list = hosts("ann@pub.example/10.0.0.1:4,[2001:db8::1]/[fd00::1],c");
+  REQUIRE(list);
+  CHECK(list->hosts == std::vector<HostSpec>{{"pub.example", 4, "ann", {}, "10.0.0.1"},
+                                             {"2001:db8::1", 0, "", {}, "fd00::1"},
+                                             {"c", 0, "", {}, ""}});
+  const auto [text, why] = GENERATE(table<std::string, std::string>({
+      {"a/b:4", "a numeric address is expected behind '/'"},
+      {"a/", "a numeric address is expected behind '/'"},
+      {"a/10.0.0.1:", "the number of slots is missing here"},
+      {"a/fd00::1", "a numeric address is expected behind '/'"},
+      {"a:4/10.0.0.1", "the slots stand behind the address"},
+      {"n[1-2]/10.0.0.1:4", "several hosts cannot have the same address"},
+      {"a/10.0.0.1,a/10.0.0.2", "'a' was named with the address 10.0.0.1 before"},
+  }));
+  const auto refused = hosts(text);
+  REQUIRE_FALSE(refused);
+  CHECK(refused.error().text().find(why) != std::string::npos);
+}
+
 }  // namespace kolo

@@ -69,6 +69,23 @@ TEST_CASE("a door that is not there is not waited for, and one that keeps silent
   CHECK(openings[0].trouble == "nobody answers");
 }
 
+TEST_CASE("a door that opens when it is too late changes nothing") {
+  Loop loop;
+  const Key key = Key::random();
+  const Reception reception(loop, key, "a", {kHere}, {});
+  int told = 0;
+  std::optional<Knocking> knocking;
+  // The patience is over before the door can be answered, and the loop goes on.
+  knocking.emplace(loop, key, std::vector<Doorway>{{"a", reception.doors()}}, Duration(0),
+                   [&](std::vector<Opening> openings) {
+                     ++told;
+                     CHECK(openings[0].doors.empty());
+                   });
+  const auto end = loop.at(loop.now() + 200ms, [&] { loop.stop(); });
+  loop.run();
+  CHECK(told == 1);
+}
+
 TEST_CASE("doors are where they may be") {
   Loop loop;
   const PortRange ports{47110, 47119};
