@@ -85,13 +85,12 @@ void check_clock(const HostReport& host, Ledger& to) {
   const auto skew = std::chrono::abs(host.clock->ahead) - host.clock->uncertainty;
   if (skew < kSkewDoubtful) return;
   const bool ahead = host.clock->ahead > 0us;
-  to.add(
-      host,
-      {skew >= kSkewBad ? Severity::bad : Severity::warning,
-       Class::clock,
-       fmt::format("its clock is {} {} of ours", seconds_text(std::chrono::abs(host.clock->ahead)),
-                   ahead ? "ahead" : "behind that"),
-       {Where::there, "sudo chronyc makestep || sudo systemctl restart systemd-timesyncd"}});
+  to.add(host,
+         {skew >= kSkewBad ? Severity::bad : Severity::warning,
+          Class::clock,
+          fmt::format("its clock is {} {} ours", seconds_text(std::chrono::abs(host.clock->ahead)),
+                      ahead ? "ahead of" : "behind"),
+          {Where::there, "sudo chronyc makestep || sudo systemctl restart systemd-timesyncd"}});
 }
 
 void check_latency(const HostReport& host, Ledger& to) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <csignal>
 #include <deque>
 #include <map>
 #include <memory>
@@ -93,6 +94,17 @@ void note_times(std::chrono::microseconds sent, const agent::Inspected& answer, 
   to.round_trip = delay;
   to.clock = {((asked - sent) + (answered - came)) / 2, delay / 2};
 }
+
+// The session of a host that has just ended is a pipe that nobody reads.
+class WithoutSigpipe {
+ public:
+  WithoutSigpipe() : before_(::signal(SIGPIPE, SIG_IGN)) {}
+  ~WithoutSigpipe() { ::signal(SIGPIPE, before_); }
+  WithoutSigpipe(const WithoutSigpipe&) = delete;
+
+ private:
+  void (*before_)(int);
+};
 
 class Consulting {
  public:
@@ -362,6 +374,7 @@ class Consulting {
 }  // namespace
 
 doctor::Consultation consult(const JobSpec& spec, const WatchConsult& watch) {
+  const WithoutSigpipe ignored;
   return Consulting(spec, watch).run();
 }
 

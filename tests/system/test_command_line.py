@@ -270,7 +270,7 @@ def test_a_dry_run_for_scripts():
 
 @pytest.mark.parametrize("arguments, code, says", [
     (["-np", 3, "-H", "localhost:2"], 2, "Requested more processes"),
-    (["-np", 1, "-H", "example.invalid:2"], 2, "cannot be reached yet"),
+    (["-np", 1, "-H", "example.invalid:2"], 110, "nobody knows this name"),
 ])
 def test_a_dry_run_finds_what_would_fail(arguments, code, says):
     ended = run(*arguments, "--dry-run", "true")
