@@ -205,6 +205,12 @@ void want_many_descriptors() {
   if (::setrlimit(RLIMIT_NOFILE, &limit) == 0) descriptors_of_children = before;
 }
 
+rlimit descriptors_for_children() {
+  rlimit limit{RLIM_INFINITY, RLIM_INFINITY};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  return descriptors_of_children.value_or(limit);
+}
+
 std::vector<std::string> own_environment() {
   std::vector<std::string> out;
   for (char** entry = ::environ; *entry; ++entry) out.emplace_back(*entry);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include <optional>
@@ -28,6 +29,9 @@ struct SpawnRequest {
 // From now on this process may have as many descriptors as the system lets it.  What it starts has
 // the limit that was set before: programs that use select(2) cannot bear more.
 void want_many_descriptors();
+
+// RLIMIT_NOFILE of what this process starts.
+rlimit descriptors_for_children();
 
 // High, so that it is not in the way of scripts, which use 3 to 9 for themselves.
 inline constexpr int kExtraFd = 96;

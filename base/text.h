@@ -41,6 +41,9 @@ CodePoint first_code_point(std::string_view text);  // not of an empty one
 // "0-3,8" for numbers in ascending order.
 std::string number_ranges(std::span<const int> numbers);
 
+// As a shell would take it for one word: in quotes if need be.
+std::string shell_word(const std::string&);
+
 // "SIGKILL" for 9.
 std::string signal_name(int signo);
 

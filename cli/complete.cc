@@ -241,7 +241,7 @@ std::optional<Completion> glued_value(const std::string& typed, std::span<const 
 Completion first_word(std::string_view typed) {
   Completion out{.then = Then::programs};
   for (const Subcommand& each : subcommands())
-    if (each.works && each.name.starts_with(typed))
+    if (each.name.starts_with(typed))
       out.candidates.push_back({std::string(each.name), std::string(each.help)});
   return out;
 }
@@ -249,7 +249,7 @@ Completion first_word(std::string_view typed) {
 const Subcommand* subcommand_of(const std::vector<Subcommand>& all,
                                 std::span<const std::string> before) {
   for (const Subcommand& each : all)
-    if (!before.empty() && each.works && each.name == before.front()) return &each;
+    if (!before.empty() && each.name == before.front()) return &each;
   return nullptr;
 }
 
@@ -304,15 +304,19 @@ std::string_view name_of(Then then) {
 
 Completion complete(const std::vector<std::string>& words, const Surroundings& around) {
   const std::string typed = words.empty() ? "" : words.back();
-  const std::span before(words.data(), words.empty() ? 0 : words.size() - 1);
-  const auto all = subcommands();
-  if (const Subcommand* subcommand = subcommand_of(all, before))
-    return word_of(*subcommand, typed, before, around);
+  std::span before(words.data(), words.empty() ? 0 : words.size() - 1);
+  if (!asks_for_doctor(before)) {
+    const auto all = subcommands();
+    if (const Subcommand* subcommand = subcommand_of(all, before))
+      return word_of(*subcommand, typed, before, around);
+    if (before.empty() && !typed.starts_with('-')) return first_word(typed);
+  }
+  const std::size_t skipped = asks_for_doctor(before) ? 1 : 0;
+  before = before.subspan(skipped);
   const Standing standing = standing_after(before);
-  if (standing.command) return {.then = Then::command, .command = *standing.command};
+  if (standing.command) return {.then = Then::command, .command = *standing.command + skipped};
   if (standing.wants_value) return value_of(*standing.wants_value, "", typed, before, around);
-  if (!typed.starts_with('-'))
-    return before.empty() ? first_word(typed) : Completion{.then = Then::programs};
+  if (!typed.starts_with('-')) return {.then = Then::programs};
   auto out = options_like(typed);
   if (!out.candidates.empty()) return out;
   return glued_value(typed, before, around).value_or(std::move(out));

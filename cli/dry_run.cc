@@ -7,6 +7,7 @@
 #include <span>
 #include <unordered_map>
 
+#include "base/text.h"
 #include "cli/table.h"
 
 namespace kolo {
@@ -44,16 +45,6 @@ std::string ranks_text(const Ranks& ranks, const std::string& host) {
   return first == last ? std::to_string(first) : fmt::format("{}-{}", first, last);
 }
 
-// As a shell would take it.
-std::string quoted(const std::string& word) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:=,@%+";
-  if (!word.empty() && word.find_first_not_of(kPlain) == word.npos) return word;
-  std::string out = "'";
-  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 std::string hosts_section(const JobSpec& spec, const std::optional<Plan>& plan) {
   const Ranks ranks = plan ? ranks_by_host(*plan) : Ranks();
   Table table({"host", "slots", "ranks"});
@@ -76,7 +67,7 @@ std::string plan_section(const Plan& plan) {
 std::string recipe_section(const JobSpec& spec, const Preview& preview) {
   std::string command;
   for (const std::string& word : spec.command)
-    command += (command.empty() ? "" : " ") + quoted(word);
+    command += (command.empty() ? "" : " ") + shell_word(word);
   std::string text = fmt::format(
       "\neach worker:\n  runs    {}\n  in      {}\n  gets    {} of the launcher's variables, and\n",
       command, spec.cwd, preview.inherited);
@@ -106,7 +97,8 @@ std::string checks_section(const Preview& preview) {
     return (a.verdict == Check::Verdict::bad) > (b.verdict == Check::Verdict::bad);
   });
   for (const Check& check : first_of(checks))
-    table.add({std::string(mark(check.verdict)), check.what, check.text});
+    table.add({std::string(mark(check.verdict)), check.what,
+               check.fix.empty() ? check.text : fmt::format("{}; fix: {}", check.text, check.fix)});
   return "\nchecks:\n" + table.text() + and_more(checks.size());
 }
 
@@ -166,7 +158,8 @@ std::string dry_run_json(const JobSpec& spec, const Preview& preview) {
     out["checks"].push_back({{"check", check.what},
                              {"ok", check.verdict != Check::Verdict::bad},
                              {"doubtful", check.verdict == Check::Verdict::doubtful},
-                             {"text", check.text}});
+                             {"text", check.text},
+                             {"fix", check.fix}});
   out["exit_code"] = preview.exit_code();
   return dumped(out);
 }

@@ -93,19 +93,21 @@ std::string help_text(int width) {
   });
   text += "\nsubcommands, as the first word only:\n";
   for (const Subcommand& each : subcommands())
-    text += entry(each.name, std::string(each.help) + (each.works ? "" : " [not available yet]"),
-                  width);
+    text += entry(each.name, std::string(each.help), width);
   text +=
       "\nexit status:\n"
       "  0 if all workers ended with 0; else that of the first one that failed (128+n\n"
-      "  for signal n). 2 bad usage, 121 a host was lost, 123 a host lacks what\n"
-      "  the job needs, 124 a host did not answer,\n"
+      "  for signal n). 2 bad usage; 110 to 120 something is wrong with a host (110 its\n"
+      "  name, 111 no connection, 112 host key, 113 login, 114 machine, 115 network,\n"
+      "  116 limits, 117 versions, 118 files, 119 GPUs, 120 clock); 121 a host was\n"
+      "  lost, 123 a host lacks what the job needs, 124 a host did not answer,\n"
       "  125 the system would not let us, 126 or 127 the command cannot be run, 130\n"
       "  and 143 ended by SIGINT and SIGTERM.\n"
       "\nexamples:\n"
       "  horovodrun -np 4 python train.py\n"
       "  horovodrun -np 16 -H server1:4,server2:4,server3:4,server4:4 python train.py\n"
-      "  horovodrun -np 8 -hostfile hosts.txt --dry-run python train.py\n";
+      "  horovodrun -np 8 -hostfile hosts.txt --dry-run python train.py\n"
+      "  horovodrun doctor -H server1:4,server2:4 python train.py\n";
   return text;
 }
 

@@ -14,6 +14,7 @@
 #include "base/process.h"
 #include "cli/check_build.h"
 #include "cli/complete.h"
+#include "cli/doctor.h"
 #include "cli/dry_run.h"
 #include "cli/failure_report.h"
 #include "cli/help.h"
@@ -22,6 +23,8 @@
 #include "cli/surroundings.h"
 #include "cli/version.h"
 #include "launcher/agent/guard.h"
+#include "launcher/doctor/diagnose.h"
+#include "launcher/job/consult.h"
 #include "launcher/job/job.h"
 #include "launcher/job/preview.h"
 #include "launcher/pipe/pipe.h"
@@ -67,6 +70,15 @@ void say_notes(const std::vector<std::string>& notes) {
   for (const std::string& note : notes) say(stderr, fmt::format("horovodrun: note: {}\n", note));
 }
 
+// What is not said on the command line.
+void complete_spec(JobSpec& spec) {
+  std::error_code error;
+  spec.self = std::filesystem::read_symlink("/proc/self/exe", error).string();
+  spec.cwd = std::filesystem::current_path(error).string();
+  spec.environment.inherited = own_environment();
+  ::umask(static_cast<mode_t>(spec.umask = ::umask(077)));
+}
+
 int carry_out(const ShowHelp&) {
   say(stdout, help_text());
   return 0;
@@ -90,8 +102,63 @@ int carry_out(const ShowHosts& show) {
   return 0;
 }
 
+// One line that is written over and over, if somebody sits there.
+WatchConsult progress_on_terminal() {
+  if (!::isatty(STDERR_FILENO)) return {};
+  return [](const ConsultProgress& progress) {
+    say(stderr, fmt::format("\r\x1b[Khorovodrun: {}", progress_text(progress)));
+  };
+}
+
+void clear_progress() {
+  if (::isatty(STDERR_FILENO)) say(stderr, "\r\x1b[K");
+}
+
+Checkup check_up(const JobSpec& spec) {
+  Checkup out;
+  out.consultation = consult(spec, progress_on_terminal());
+  clear_progress();
+  out.findings = doctor::diagnose(out.consultation);
+  if (auto left = doctor::exclude_bad(spec.hosts, out.findings, spec.np))
+    out.remaining = std::move(*left);
+  return out;
+}
+
+bool is_in_color(Color color) {
+  return color == Color::always || (color == Color::automatic && ::isatty(STDOUT_FILENO));
+}
+
+int carry_out(SeeDoctor see) {
+  say_notes(see.notes);
+  complete_spec(see.spec);
+  const Checkup found = check_up(see.spec);
+  say(stdout,
+      see.json ? doctor_json(found) : doctor_text(found, is_in_color(see.spec.output.color)));
+  return doctor::exit_code(found.findings);
+}
+
+// --exclude-bad.  What to end with if it cannot be done.
+std::optional<int> leave_out_bad_hosts(JobSpec& spec) {
+  const Checkup found = check_up(spec);
+  const int code = doctor::exit_code(found.findings);
+  if (code == 0) return std::nullopt;
+  for (const doctor::Finding& finding : found.findings)
+    if (finding.severity == doctor::Severity::bad)
+      say(stderr, fmt::format("horovodrun: {}\n  fix: {}\n", headline(finding), finding.fix));
+  auto left = doctor::exclude_bad(spec.hosts, found.findings, spec.np);
+  if (!left) {
+    say(stderr, message_for(left.error()));
+    return code;
+  }
+  spec.hosts = std::move(*left);
+  say(stderr,
+      fmt::format("horovodrun: going on with {}\n", print_hosts(spec.hosts, HostFormat::horovod)));
+  return std::nullopt;
+}
+
 int show_preview(const RunJob& run) {
-  const Preview found = preview(run.spec);
+  const Preview found = preview(run.spec, progress_on_terminal());
+  clear_progress();
   say(stdout, run.json ? dry_run_json(run.spec, found) : dry_run_text(run.spec, found));
   return found.exit_code();
 }
@@ -111,11 +178,9 @@ void keep_report(const std::string& directory, const Outcome& outcome) {
 int carry_out(RunJob run) {
   if (run.spec.verbose) log_from(LogLevel::info);
   say_notes(run.notes);
-  std::error_code error;
-  run.spec.self = std::filesystem::read_symlink("/proc/self/exe", error).string();
-  run.spec.cwd = std::filesystem::current_path(error).string();
-  run.spec.environment.inherited = own_environment();
-  ::umask(static_cast<mode_t>(run.spec.umask = ::umask(077)));
+  complete_spec(run.spec);
+  if (run.exclude_bad)
+    if (const auto code = leave_out_bad_hosts(run.spec)) return *code;
   if (run.dry_run) return show_preview(run);
   const auto outcome =
       run_job(run.spec, [](const News& news) { log(level_of(news), message_for(news)); });

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <span>
 
 #include "cli/arguments.h"
 #include "cli/config_file.h"
@@ -72,13 +73,16 @@ Result<std::optional<Allocation>> allocation_for(const Values& values, const Sur
 }
 
 Result<Request> job_of(const Values& values, const std::optional<Allocation>& allocation,
-                       const Surroundings& around, RunJob run) {
+                       const Surroundings& around, RunJob run, bool for_doctor) {
   if (auto applied = apply_size(values, allocation, around, run); !applied) return applied.error();
   if (auto applied = apply_options(values, around.variable, run); !applied) return applied.error();
   run.spec.verbose = values.has("--verbose");
   run.dry_run = values.has("--dry-run");
   run.json = values.has("--json");
-  if (run.json && !run.dry_run) return refuse("argument --json: goes with --dry-run");
+  run.exclude_bad = values.has("--exclude-bad");
+  if (for_doctor) return Request(SeeDoctor{std::move(run.spec), run.json, std::move(run.notes)});
+  if (run.json && !run.dry_run)
+    return refuse("argument --json: goes with --dry-run, or with the doctor");
   if (run.spec.command.empty()) return refuse("no command to run was given");
   return Request(std::move(run));
 }
@@ -89,7 +93,8 @@ Result<Request> parse_command_line(const std::vector<std::string>& words,
                                    const Surroundings& around) {
   if (auto subcommand = parse_subcommand(words, around)) return *subcommand;
 
-  auto arguments = read_arguments(words);
+  const bool for_doctor = asks_for_doctor(words);
+  auto arguments = read_arguments(std::span(words).subspan(for_doctor ? 1 : 0));
   if (!arguments) return arguments.error();
   if (!arguments->options.empty()) {
     const auto last = arguments->options.back().option->name();
@@ -110,12 +115,12 @@ Result<Request> parse_command_line(const std::vector<std::string>& words,
   if (!allocation) return allocation.error();
   // Under LSF Horovod has never asked for it.
   const bool np_known = values->has("--num-proc") || *allocation || around.variable("LSB_JOBID");
-  if (!check_build && !np_known)
+  if (!check_build && !np_known && !for_doctor)
     return refuse("the following arguments are required: -np/--num-proc");
   if (!arguments->unknown.empty())
     return refuse(fmt::format("unrecognized arguments: {}", fmt::join(arguments->unknown, " ")));
   if (check_build) return Request(CheckBuild{values->has("--verbose")});
-  return job_of(*values, *allocation, around, std::move(run));
+  return job_of(*values, *allocation, around, std::move(run), for_doctor);
 }
 
 }  // namespace kolo

@@ -28,15 +28,21 @@ struct CheckBuild {
 };
 struct RunJob {
   JobSpec spec;
-  bool dry_run = false, json = false;
+  bool dry_run = false, json = false, exclude_bad = false;
   std::vector<std::string> notes;  // for the user, a line each
+};
+// The hosts of a job, which need not have a command.
+struct SeeDoctor {
+  JobSpec spec;
+  bool json = false;
+  std::vector<std::string> notes;
 };
 struct ShowHosts {
   std::vector<HostSpec> hosts;
   std::optional<HostFormat> format;  // none: JSON
   std::vector<std::string> notes;
 };
-using Request = std::variant<ShowHelp, ShowVersion, CheckBuild, RunJob, ShowHosts>;
+using Request = std::variant<ShowHelp, ShowVersion, CheckBuild, RunJob, SeeDoctor, ShowHosts>;
 
 // Turns the arguments (without the program's name) into what the user asked for.  Fills in of the
 // spec what can be said on the command line.  Whatever is wrong is said here, before anything

@@ -85,18 +85,19 @@ std::vector<Subcommand> subcommands() {
   return {
       {"hosts", "hosts [EXPR] [--format horovod|openmpi|slurm|json]",
        "show hosts, in whichever way they are written, in another way"},
-      {"doctor", "doctor", "check hosts and what is installed there", false},
+      {"doctor", "doctor [-H HOST:SLOTS,...] [options] [command ...]",
+       "go to the hosts and say what is wrong there, with the command that mends it"},
   };
+}
+
+bool asks_for_doctor(std::span<const std::string> words) {
+  return !words.empty() && words.front() == "doctor";
 }
 
 std::optional<Result<Request>> parse_subcommand(const std::vector<std::string>& words,
                                                 const Surroundings& around) {
   if (words.empty()) return std::nullopt;
   if (words.front() == "hosts") return parse_hosts_words(words, around);
-  for (const Subcommand& each : subcommands())
-    if (each.name == words.front())
-      return Result<Request>(
-          Error(Errc::unsupported, fmt::format("'horovodrun {}' is not available yet", each.name)));
   return std::nullopt;
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,11 +15,13 @@ namespace kolo {
 // be started after any option, or by its path.
 struct Subcommand {
   std::string_view name, usage, help;
-  bool works = true;
 };
 std::vector<Subcommand> subcommands();
 
-// None: the first word is none of them.
+// Whether it is the one that takes a job's own options and command.
+bool asks_for_doctor(std::span<const std::string> words);
+
+// None: the first word is none of the others.
 std::optional<Result<Request>> parse_subcommand(const std::vector<std::string>& words,
                                                 const Surroundings&);
 

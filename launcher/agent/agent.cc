@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -17,6 +16,7 @@
 #include "base/channel.h"
 #include "base/process.h"
 #include "base/socket.h"
+#include "launcher/agent/inspecting.h"
 #include "launcher/agent/protocol.h"
 #include "launcher/agent/sweep.h"
 #include "launcher/agent/worker.h"
@@ -67,6 +67,7 @@ class Agent {
   void on(const Resume&);
   void on(const Survey&);
   void on(const Examine&);
+  void on(const Inspect&);
   void on(const Knock&);
   Facts facts(const Survey&);
   void open_doors(const Opener&);
@@ -106,6 +107,7 @@ class Agent {
     Loop::Timer end;
   };
   std::optional<Look> look_;
+  std::optional<Inspecting> inspecting_;
   struct Sent {
     std::uint64_t seq;
     std::size_t bytes;
@@ -131,13 +133,6 @@ Fd signals_to_read() {
   ::sigaddset(&signals, SIGTERM);
   ::sigprocmask(SIG_BLOCK, &signals, nullptr);
   return Fd(::signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK));
-}
-
-std::uint32_t usable_cores() {
-  cpu_set_t cores;
-  return ::sched_getaffinity(0, sizeof cores, &cores) == 0
-             ? static_cast<std::uint32_t>(CPU_COUNT(&cores))
-             : 1;
 }
 
 // For what workers start that listens by itself (torch.distributed).  It may be taken before they
@@ -341,6 +336,11 @@ void Agent::look_on() {
     if (seen[i].has_python_dump) ::kill(seen[i].pid, python_dump_signal());
   }
   channel_.send(Up(Examined{}));
+}
+
+void Agent::on(const Inspect& inspect) {
+  inspecting_.emplace(loop_, inspect,
+                      [this](const Inspected& inspected) { channel_.send(Up(inspected)); });
 }
 
 void Agent::on(const Close&) {

@@ -13,6 +13,7 @@
 #include "launcher/agent/evidence.h"
 #include "launcher/agent/oom.h"
 #include "launcher/machine/gpus.h"
+#include "launcher/machine/inspection.h"
 #include "launcher/machine/topology.h"
 #include "launcher/network/door.h"
 #include "launcher/output/stream.h"
@@ -125,6 +126,16 @@ struct Examine {
   bool operator==(const Examine&) const = default;
 };
 
+// See what a worker of this command would find here; for a doctor, not for a job.
+struct Inspect {
+  static constexpr std::uint16_t kKind = 12;
+  std::string cwd;                     // empty: nobody cares
+  std::vector<std::string> argv, env;  // no argv: the same
+  std::uint32_t patience_ms = 0;
+  KOLO_FIELDS(cwd, argv, env, patience_ms)
+  bool operator==(const Inspect&) const = default;
+};
+
 // Find out which of these can be reached from here.  The own doors are closed with the first Start.
 struct Knock {
   static constexpr std::uint16_t kKind = 13;
@@ -134,7 +145,7 @@ struct Knock {
 };
 
 using Down = std::variant<Hello, Start, Signal, Lease, Ack, Close, Input, Hold, Resume, Survey,
-                          Examine, Knock>;
+                          Examine, Inspect, Knock>;
 
 // Up: from the agent.
 
@@ -230,6 +241,15 @@ struct Examined {
   bool operator==(const Examined&) const = default;
 };
 
+// What was seen, and when Inspect came and this went, by the host's clock.
+struct Inspected {
+  static constexpr std::uint16_t kKind = 77;
+  Inspection seen;
+  std::int64_t asked_us = 0, answered_us = 0;  // microseconds since 1970
+  KOLO_FIELDS(seen, asked_us, answered_us)
+  bool operator==(const Inspected&) const = default;
+};
+
 struct Knocked {
   static constexpr std::uint16_t kKind = 78;
   std::vector<Opening> openings;
@@ -287,7 +307,7 @@ struct Unreached {
 };
 
 using Up = std::variant<Ready, Facts, Started, Failed, Output, Exited, Ending, Taken, Finding,
-                        Examined, Knocked, Alive, Reached, Unreached>;
+                        Examined, Inspected, Knocked, Alive, Reached, Unreached>;
 
 // A command line and an environment may have two megabytes together (ARG_MAX).
 inline constexpr std::size_t kDownLimit = 8 << 20;

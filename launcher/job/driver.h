@@ -50,6 +50,7 @@ class Driver {
   void on_host(const std::string& host, const agent::Taken&);
   void on_host(const std::string& host, const agent::Finding&);
   void on_host(const std::string& host, const agent::Examined&);
+  void on_host(const std::string&, const agent::Inspected&) {}  // a job does not ask
   void on_host(const std::string& host, const agent::Knocked&);
   void on_host(const std::string&, const agent::Alive&) {}  // that it came is what matters
   void on_host(const std::string& host, const agent::Reached&);

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "base/process.h"
+#include "launcher/doctor/diagnose.h"
 
 namespace kolo {
 
@@ -32,19 +33,57 @@ Check bad(std::string what, std::string text, int exit_code) {
   return {Verdict::bad, std::move(what), std::move(text), exit_code};
 }
 
-void check_hosts(const JobSpec& spec, const Plan& plan, std::vector<Check>& to) {
+bool is_all_here(const Plan& plan) {
   const auto names = names_of_this_machine();
-  std::set<std::string> used;
-  for (const std::string& host : plan.hosts()) used.insert(host);
-  for (const HostSpec& host : spec.hosts) {
-    const auto what = "host " + host.name;
-    if (!used.contains(host.name))
-      to.push_back(doubtful(what, "no worker is left for it"));
-    else if (is_this_machine(host.name, names))
-      to.push_back(good(what, "is this machine"));
+  const auto hosts = plan.hosts();
+  return std::all_of(hosts.begin(), hosts.end(),
+                     [&](const std::string& host) { return is_this_machine(host, names); });
+}
+
+// The hosts that have workers; of the others is told that they have none.
+std::vector<HostSpec> used_hosts(const JobSpec& spec, const Plan& plan, std::vector<Check>& to) {
+  const auto used = plan.hosts();
+  std::vector<HostSpec> out;
+  for (const HostSpec& host : spec.hosts)
+    if (std::find(used.begin(), used.end(), host.name) != used.end())
+      out.push_back(host);
     else
-      to.push_back(doubtful(what, "is another machine, and was not asked; see horovodrun doctor"));
+      to.push_back(doubtful("host " + host.name, "no worker is left for it"));
+  return out;
+}
+
+std::string hosts_text(const std::vector<std::string>& names) {
+  std::vector<HostSpec> hosts;
+  for (const std::string& name : names) hosts.push_back({.name = name});
+  return (hosts.size() == 1 ? "host " : "hosts ") + print_hosts(hosts, HostFormat::slurm);
+}
+
+Check check_of(const doctor::Finding& finding) {
+  const bool is_bad = finding.severity == doctor::Severity::bad;
+  const auto otherwise =
+      finding.severity == doctor::Severity::warning ? Verdict::doubtful : Verdict::good;
+  return {is_bad ? Verdict::bad : otherwise, hosts_text(finding.hosts), finding.what,
+          is_bad ? doctor::exit_code(finding.about) : 0, finding.fix};
+}
+
+// What the doctor says of hosts that are elsewhere, and of all with them.
+void consult_hosts(const JobSpec& spec, const WatchConsult& watch, std::vector<Check>& to) {
+  const auto consultation = consult(spec, watch);
+  std::set<std::string> ill;
+  for (const doctor::Finding& finding : doctor::diagnose(consultation)) {
+    ill.insert(finding.hosts.begin(), finding.hosts.end());
+    to.push_back(check_of(finding));
   }
+  for (const doctor::HostReport& host : consultation.hosts)
+    if (!ill.contains(host.host)) to.push_back(good("host " + host.host, "is well"));
+}
+
+void check_hosts(JobSpec spec, const Plan& plan, const WatchConsult& watch,
+                 std::vector<Check>& to) {
+  spec.hosts = used_hosts(spec, plan, to);
+  if (!is_all_here(plan)) return consult_hosts(spec, watch, to);
+  for (const HostSpec& host : spec.hosts)
+    to.push_back(good("host " + host.name, "is this machine"));
 }
 
 // Two workers that share a core wait for each other.
@@ -112,19 +151,19 @@ int Preview::exit_code() const {
   return 0;
 }
 
-Preview preview(const JobSpec& spec) {
+Preview preview(const JobSpec& spec, const WatchConsult& watch) {
   Preview out;
   auto plan = make_plan(spec.hosts, spec.np, 0);
   if (plan) {
     out.plan = std::move(*plan);
     out.checks.push_back(good("slots", fmt::format("enough for {} workers", spec.np)));
-    check_hosts(spec, *out.plan, out.checks);
-    check_cores(*out.plan, out.checks);
+    check_hosts(spec, *out.plan, watch, out.checks);
+    if (is_all_here(*out.plan)) check_cores(*out.plan, out.checks);
     out.common = common_variables(spec, *out.plan);
   } else {
     out.checks.push_back(bad("slots", plan.error().text(), kExitUsage));
   }
-  out.checks.push_back(check_program(spec));
+  if (!out.plan || is_all_here(*out.plan)) out.checks.push_back(check_program(spec));
   if (!spec.output.directory.empty()) out.checks.push_back(check_output(spec.output.directory));
   WorkerEnvironment inherited{spec.environment.inherited, spec.environment.rules};
   out.inherited = static_cast<int>(user_variables(inherited).size());

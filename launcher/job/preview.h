@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "launcher/job/consult.h"
 #include "launcher/job/job.h"
 #include "launcher/plan/plan.h"
 
@@ -14,10 +15,11 @@ struct Check {
   enum class Verdict { good, doubtful, bad } verdict = Verdict::good;
   std::string what, text;
   int exit_code = 0;  // what the job would end with, if it is bad
+  std::string fix{};  // a command that mends it, if one is known
   bool operator==(const Check&) const = default;
 };
 
-// What a job would do, found out without starting anything.
+// What a job would do, found out without starting it.
 struct Preview {
   std::optional<Plan> plan;      // none: the checks say why
   std::vector<Variable> common;  // what every worker gets besides the launcher's own
@@ -27,6 +29,7 @@ struct Preview {
   int exit_code() const;  // 0: the job can be started
 };
 
-Preview preview(const JobSpec&);
+// Goes to other machines if the job would; see consult().
+Preview preview(const JobSpec&, const WatchConsult& = {});
 
 }  // namespace kolo

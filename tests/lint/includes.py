@@ -17,14 +17,15 @@ MAY_INCLUDE = {
     "launcher/pipe": ["launcher/agent", "base"],
     "launcher/session": ["launcher/agent", "base"],
     "launcher/supervise": ["launcher/plan", "rendezvous", "base"],
-    "launcher/job": ["launcher/hosts", "launcher/machine", "launcher/network", "launcher/pipe", "launcher/plan",
+    "launcher/doctor": ["launcher/hosts", "launcher/machine", "base"],
+    "launcher/job": ["launcher/doctor", "launcher/hosts", "launcher/machine", "launcher/network", "launcher/pipe", "launcher/plan",
                      "launcher/session", "launcher/agent",
                      "launcher/supervise", "launcher/output", "rendezvous", "base"],
 
     # What the user says becomes a JobSpec, which is made of the parts' own types.
-    "cli": ["launcher/job", "launcher/hosts", "launcher/machine", "launcher/plan", "base"],
+    "cli": ["launcher/job", "launcher/doctor", "launcher/hosts", "launcher/machine", "launcher/plan", "base"],
     # One program is launcher, guard, agent and ssh-pipe; main chooses.
-    "cli/main.cc": ["cli", "launcher/job", "launcher/hosts", "launcher/agent", "launcher/pipe", "base"],
+    "cli/main.cc": ["cli", "launcher/job", "launcher/doctor", "launcher/hosts", "launcher/agent", "launcher/pipe", "base"],
     "man": ["cli"],
 
     "runtime/pattern": [],
@@ -38,7 +39,7 @@ MAY_INCLUDE = {
 MAY_INCLUDE["runtime/capi"].append("runtime/capi/kolo")
 
 # Decisions: events and time in, orders out.  They do not read, sleep, lock or look around.
-PURE = ["launcher/plan/*", "launcher/network/door.h", "launcher/network/addressing.*", "launcher/supervise/*", "launcher/machine/binding.*", "launcher/machine/pinning.*",
+PURE = ["launcher/plan/*", "launcher/doctor/*", "launcher/network/door.h", "launcher/network/addressing.*", "launcher/supervise/*", "launcher/machine/binding.*", "launcher/machine/pinning.*",
         "launcher/pipe/arguments.cc", "launcher/pipe/back_off.*", "launcher/pipe/bootstrap.*", "launcher/pipe/ssh_config.*",
         "runtime/pattern/*", "rendezvous/store_core.*", "rendezvous/messages.*",
         "base/frame.*", "base/codec.h", "base/proof.*"]

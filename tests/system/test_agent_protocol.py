@@ -10,8 +10,9 @@ import kolo_system as k
 import pytest
 
 PAGE = k.TOP / "launcher/agent/PROTOCOL.md"
-HELLO, START, SIGNAL, LEASE, ACK, CLOSE, INPUT, HOLD, RESUME, SURVEY, EXAMINE = range(1, 12)
-READY, STARTED, FAILED, OUTPUT, EXITED, ENDING, FACTS, TAKEN, FINDING, EXAMINED, REACHED, UNREACHED = range(65, 77)
+HELLO, START, SIGNAL, LEASE, ACK, CLOSE, INPUT, HOLD, RESUME, SURVEY, EXAMINE, INSPECT = range(1, 13)
+(READY, STARTED, FAILED, OUTPUT, EXITED, ENDING, FACTS, TAKEN, FINDING, EXAMINED, REACHED, UNREACHED,
+ INSPECTED) = range(65, 78)
 OUTPUT_WINDOW = 1 << 20
 
 
@@ -131,7 +132,7 @@ def test_an_agent_says_what_the_page_says(agent):
 def test_the_page_has_every_kind_of_the_header():
     header = (PAGE.parent / "protocol.h").read_text()
     declared = set(re.findall(r"struct (\w+) \{\s+static constexpr std::uint16_t kKind = (\d+);", header))
-    assert len(declared) == 26 and declared == set(re.findall(r"^\| (\w+) \| (\d+) \|", PAGE.read_text(), re.M))
+    assert len(declared) == 28 and declared == set(re.findall(r"^\| (\w+) \| (\d+) \|", PAGE.read_text(), re.M))
 
 
 def test_output_comes_before_the_exit_and_waits_for_acknowledgement(agent):
@@ -260,3 +261,21 @@ def test_a_lease_that_runs_out_is_said_before_the_workers_end(agent):
     kind, _, why = a.next()
     assert kind == ENDING and why[4:] == b"the launcher was not heard of for 0.3 s"
     assert [status_of(body) for kind, _, body in a.ends() if kind == EXITED] == [(0, 0, signal.SIGTERM)]
+
+
+def test_an_inspection_tells_of_the_host_and_does_not_hold_up_the_agent(agent, tmp_path):
+    slow = tmp_path / "python3"
+    slow.write_text("#!/bin/sh\nsleep 60\n")
+    slow.chmod(0o755)
+    a = agent().says_hello()
+    before = time.time()
+    a.send(INSPECT, string(str(tmp_path)) + strings(["python3"]) + strings([f"PATH={tmp_path}:/usr/bin:/bin"])
+           + struct.pack("<I", 1000))
+    a.send(START, start(0, "true"))
+    assert a.next()[0] == STARTED  # before the inspection has ended
+    body = a.next_of(INSPECTED)[2]
+    asked, answered = (us / 1e6 for us in struct.unpack("<qq", body[-16:]))
+    assert before <= asked <= answered <= time.time() and answered - asked < 3 * k.SLOW
+    assert os.uname().nodename.encode() in body and b"no answer for" in body
+    a.send(CLOSE)
+    a.ends()

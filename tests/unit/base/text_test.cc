@@ -64,4 +64,11 @@ TEST_CASE("numbers in a row are a range") {
   CHECK(number_ranges(Numbers{0, 2, 4, 5, 127, 128}) == "0,2,4-5,127-128");
 }
 
+TEST_CASE("a word for a shell is quoted if the shell would take it for something else") {
+  CHECK(shell_word("/usr/bin/python3.11") == "/usr/bin/python3.11");
+  CHECK(shell_word("") == "''");
+  CHECK(shell_word("a b") == "'a b'");
+  CHECK(shell_word("it's $HOME") == "'it'\\''s $HOME'");
+}
+
 }  // namespace kolo

@@ -170,7 +170,7 @@ TEST_CASE("what follows the user's program is not ours to complete") {
 }
 
 TEST_CASE("a subcommand is the first word, if any") {
-  CHECK(texts(after("")) == Words{"hosts"});
+  CHECK(texts(after("")) == Words{"hosts", "doctor"});
   CHECK(texts(after("ho")) == Words{"hosts"});
   CHECK(after("ho").then == Then::programs);
   CHECK(texts(after("--verbose ho")).empty());
@@ -186,6 +186,17 @@ TEST_CASE("a subcommand has words of its own") {
   }));
   CAPTURE(line);
   CHECK(texts(after(line)) == offered);
+}
+
+TEST_CASE("the doctor has the words of a job") {
+  CHECK(texts(after("do")) == Words{"doctor"});
+  CHECK(texts(after("doctor --exclude-b")) == Words{"--exclude-bad"});
+  CHECK(texts(after("doctor -H gpu")) == Words{"gpu1:", "gpu2:"});
+  CHECK(after("doctor ''").then == Then::programs);
+  CHECK(texts(after("doctor ''")).empty());
+  const auto command = after("doctor -H a:2 python ''");
+  CHECK(command.then == Then::command);
+  CHECK(command.command == 3);
 }
 
 TEST_CASE("the answer for the shells is a line about it and a line for each candidate") {

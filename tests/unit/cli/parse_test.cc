@@ -47,7 +47,7 @@ TEST_CASE("what is missing or unknown is said in argparse's words, and in its or
       {"-cb --wat", "unrecognized arguments: --wat"},
       {"--guard -np 1 x", "unrecognized arguments: --guard"},
       {"-np 2", "no command to run was given"},
-      {"-np 2 --json x", "argument --json: goes with --dry-run"},
+      {"-np 2 --json x", "argument --json: goes with --dry-run, or with the doctor"},
       {"-np 2 --include a x", "argument --include: there are no hosts to choose from"},
       {"-np 2 -H a:0 x", "argument -H/--hosts: no host has slots"},
       {"-np 2 -H a:-1 x",
@@ -191,7 +191,8 @@ TEST_CASE("subcommands are the first word, and shadow no program") {
   CHECK(job("-np 1 doctor").spec.command == Words{"doctor"});
   CHECK(job("./hosts", kSlurm).spec.command == Words{"./hosts"});
   CHECK(complaint_in("hosts") == "no hosts were given, and there is no scheduler to ask");
-  CHECK(complaint_in("doctor") == "'horovodrun doctor' is not available yet");
+  CHECK(is<SeeDoctor>("doctor"));
+  CHECK(is<ShowHelp>("doctor --help"));
 
   const auto shown = parse_command_line(words("hosts a:2,b[1-2] --format slurm"), Around());
   REQUIRE(shown);
@@ -203,6 +204,24 @@ TEST_CASE("subcommands are the first word, and shadow no program") {
   CHECK(complaint_in("hosts a b") == "unrecognized arguments: b");
   CHECK(complaint_in("hosts a --form x") == "unrecognized arguments: --form");
   CHECK(complaint_in("hosts a --format") == "argument --format: expected one argument");
+}
+
+TEST_CASE("the doctor takes what a job takes, and needs neither a number nor a command") {
+  const auto see = parse_command_line(words("doctor -H a:2,b:2 -p 2222 --json"), Around());
+  REQUIRE(see);
+  const auto& doctor = std::get<SeeDoctor>(*see);
+  CHECK(doctor.spec.np == 4);
+  CHECK(doctor.spec.hosts.size() == 2);
+  CHECK(doctor.spec.reach.ssh_port == 2222);
+  CHECK(doctor.spec.command.empty());
+  CHECK(doctor.json);
+  const auto small = parse_command_line(words("doctor -np 1 -H a:2 ./train --json"), Around());
+  REQUIRE(small);
+  CHECK(std::get<SeeDoctor>(*small).spec.np == 1);
+  CHECK(std::get<SeeDoctor>(*small).spec.command == Words{"./train", "--json"});
+  CHECK_FALSE(std::get<SeeDoctor>(*small).json);
+  CHECK(complaint_in("doctor -np 3 --nonsense x") == "unrecognized arguments: --nonsense");
+  CHECK(job("-np 1 --exclude-bad x").exclude_bad);
 }
 
 TEST_CASE("the configuration file counts less than the command line, wherever that is") {

@@ -16,7 +16,7 @@ T any() {
 using Strings = std::vector<std::string>;
 
 Down some_down() {
-  switch (*rc::gen::inRange(0, 12)) {
+  switch (*rc::gen::inRange(0, 13)) {
     case 0:
       return Hello{any<std::string>(), any<std::uint32_t>(), any<std::uint32_t>()};
     case 1:
@@ -47,13 +47,26 @@ Down some_down() {
       return Knock{{{any<std::string>(), {{any<std::string>(), any<std::string>(), 7, 8}}}}};
     case 9:
       return Examine{};
+    case 11:
+      return Inspect{any<std::string>(), any<Strings>(), any<Strings>(), any<std::uint32_t>()};
     default:
       return Close{};
   }
 }
 
+Inspection some_inspection() {
+  Inspection out;
+  out.hostname = any<std::string>();
+  out.memlock = {any<std::uint64_t>(), Limit::kNone};
+  out.cwd = Folder{any<std::string>(), any<bool>(), any<bool>(), any<bool>(), 1, 2, ""};
+  out.python = Python{any<std::string>(), "3.11.2", {{"torch", "2.13.0", any<std::string>()}}};
+  out.nics = {{"eth0", "10.0.0.1", any<bool>(), any<bool>(), any<std::int32_t>()}};
+  out.troubles = {{Trouble::About::gpus, any<std::string>()}};
+  return out;
+}
+
 Up some_up() {
-  switch (*rc::gen::inRange(0, 15)) {
+  switch (*rc::gen::inRange(0, 16)) {
     case 0:
       return Ready{any<std::string>(), any<std::int32_t>()};
     case 1:
@@ -86,6 +99,8 @@ Up some_up() {
     case 10:
       return Unreached{*rc::gen::element(Barrier::name, Barrier::lost), any<std::string>(),
                        any<std::string>()};
+    case 11:
+      return Inspected{some_inspection(), any<std::int64_t>(), any<std::int64_t>()};
     case 6:
       return Taken{any<std::uint32_t>(), any<std::uint32_t>()};
     default:

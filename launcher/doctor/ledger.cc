@@ -1,0 +1,88 @@
+#include "launcher/doctor/ledger.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "base/text.h"
+
+namespace kolo::doctor {
+
+namespace {
+
+std::string login_of(const HostReport& host) {
+  return host.user.empty() ? host.host : host.user + "@" + host.host;
+}
+
+std::string replaced(std::string text, const std::string& by) {
+  for (auto at = text.find("%h"); at != text.npos; at = text.find("%h", at + by.size()))
+    text.replace(at, 2, by);
+  return text;
+}
+
+bool is_equal(const Symptom& a, const Symptom& b) {
+  return std::tie(a.severity, a.about, a.what, a.remedy) ==
+         std::tie(b.severity, b.about, b.what, b.remedy);
+}
+
+}  // namespace
+
+void Ledger::add(const HostReport& host, Symptom symptom) {
+  const auto same = std::find_if(groups_.begin(), groups_.end(),
+                                 [&](const Group& g) { return is_equal(g.symptom, symptom); });
+  if (same == groups_.end())
+    groups_.push_back({std::move(symptom), {&host}});
+  else
+    same->hosts.push_back(&host);
+}
+
+void Ledger::add(Finding finding) {
+  whole_.push_back(std::move(finding));
+}
+
+// This machine needs no ssh, and may be one of many.
+std::string Ledger::command(const Remedy& remedy,
+                            const std::vector<const HostReport*>& hosts) const {
+  std::vector<std::string> names;
+  std::string out;
+  for (const HostReport* host : hosts)
+    if (remedy.where == Remedy::Where::there && host->is_here)
+      out = remedy.command;
+    else
+      names.push_back(login_of(*host));
+  if (names.empty()) return out;
+  const bool one = names.size() == 1;
+  const std::string each = one ? names.front() : "$h";
+  std::string command = remedy.where == Remedy::Where::there
+                            ? fmt::format("{} {} {}", about_.ssh, each, shell_word(remedy.command))
+                            : replaced(remedy.command, each);
+  if (!one) {
+    std::string list;
+    for (const std::string& name : names) list += " " + name;
+    command = fmt::format("for h in{}; do {}; done", list, command);
+  }
+  return out.empty() ? command : out + "; " + command;
+}
+
+Finding Ledger::finding_of(const Group& group) const {
+  const Symptom& symptom = group.symptom;
+  Finding out{symptom.severity, symptom.about, {}, symptom.what, symptom.example, {}, {}};
+  for (const HostReport* host : group.hosts) out.hosts.push_back(host->host);
+  out.without = out.hosts;
+  const bool alone = group.hosts.size() == 1 && !symptom.exact_fix.empty();
+  out.fix = alone ? symptom.exact_fix : command(symptom.remedy, group.hosts);
+  return out;
+}
+
+std::vector<Finding> Ledger::findings() const {
+  std::vector<Finding> out;
+  for (const Group& group : groups_) out.push_back(finding_of(group));
+  out.insert(out.end(), whole_.begin(), whole_.end());
+  std::stable_sort(out.begin(), out.end(), [](const Finding& a, const Finding& b) {
+    return std::tie(a.severity, a.about) < std::tie(b.severity, b.about);
+  });
+  return out;
+}
+
+}  // namespace kolo::doctor

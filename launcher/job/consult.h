@@ -1,0 +1,21 @@
+#pragma once
+
+#include <functional>
+
+#include "launcher/doctor/consultation.h"
+#include "launcher/job/job.h"
+
+namespace kolo {
+
+// How far a consultation is.
+struct ConsultProgress {
+  int hosts = 0, reached = 0, done = 0;
+};
+using WatchConsult = std::function<void(const ConsultProgress&)>;
+
+// Goes to all hosts of a job at once and looks around there, as its workers would; lets them try to
+// reach each other; starts nothing else, and leaves nothing behind.  Waits for no host longer than
+// the start timeout and some seconds: one that hangs is told of as such.
+doctor::Consultation consult(const JobSpec&, const WatchConsult&);
+
+}  // namespace kolo

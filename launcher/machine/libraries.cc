@@ -1,0 +1,80 @@
+#include "launcher/machine/libraries.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+#include <system_error>
+
+#include "base/text.h"
+
+namespace kolo {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Wanted {
+  const char *name, *file;
+};
+constexpr Wanted kWanted[] = {
+    {"CUDA", "libcudart.so."}, {"NCCL", "libnccl.so."}, {"libcuda", "libcuda.so."}};
+
+// In the loader's order.
+std::vector<std::string> folders(const std::vector<std::string>& env, const std::string& root) {
+  constexpr std::string_view kVariable = "LD_LIBRARY_PATH=";
+  std::vector<std::string> out;
+  for (const std::string& entry : env)
+    if (entry.starts_with(kVariable))
+      for (const auto part : split(std::string_view(entry).substr(kVariable.size()), ':'))
+        if (!part.empty()) out.push_back(root + std::string(part));
+  for (const auto* standard :
+       {"/usr/local/cuda/lib64", "/usr/local/cuda/targets/x86_64-linux/lib",
+        "/usr/local/nvidia/lib64", "/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
+        "/usr/lib64", "/usr/local/lib", "/usr/lib"})
+    out.push_back(root + standard);
+  return out;
+}
+
+bool is_version(std::string_view text) {
+  return !text.empty() && text.find('.') != text.npos &&
+         text.find_first_not_of("0123456789.") == text.npos && text.front() != '.';
+}
+
+// Of "libnccl.so.2" and "libnccl.so.2.21.5" the second.  "libcuda.so.1" tells nothing.
+std::optional<Installed> find_in(const std::string& folder, const Wanted& wanted) {
+  std::error_code error;
+  std::optional<Installed> found;
+  for (const auto& entry : fs::directory_iterator(folder, error)) {
+    const auto file = entry.path().filename().string();
+    if (!file.starts_with(wanted.file)) continue;
+    const auto version = file.substr(std::string_view(wanted.file).size());
+    if (is_version(version) && (!found || version.size() > found->version.size()))
+      found = Installed{wanted.name, version, entry.path().string()};
+  }
+  return found;
+}
+
+}  // namespace
+
+std::vector<Installed> find_libraries(const std::vector<std::string>& env,
+                                      const std::string& root) {
+  std::vector<Installed> out;
+  const auto where = folders(env, root);
+  for (const Wanted& wanted : kWanted)
+    for (const std::string& folder : where)
+      if (auto found = find_in(folder, wanted)) {
+        out.push_back(std::move(*found));
+        break;
+      }
+  return out;
+}
+
+std::string driver_version(std::string_view text) {
+  const auto line = text.substr(0, text.find('\n'));
+  if (!line.starts_with("NVRM version:")) return {};
+  const auto words = split(line, ' ');
+  const auto found = std::find_if(words.begin(), words.end(), is_version);
+  return found == words.end() ? "" : std::string(*found);
+}
+
+}  // namespace kolo

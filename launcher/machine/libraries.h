@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "launcher/machine/inspection.h"
+
+namespace kolo {
+
+// The versions of CUDA's run-time, of NCCL and of the driver's own library, by the names of their
+// files, where the loader would find them first.  Nothing is opened.
+std::vector<Installed> find_libraries(const std::vector<std::string>& env, const std::string& root);
+
+// Of /proc/driver/nvidia/version: "NVRM version: … Kernel Module  535.104.05  Sat Aug 19 …".
+std::string driver_version(std::string_view text);
+
+}  // namespace kolo
