@@ -306,11 +306,11 @@ class Consulting {
     visit.has_knocked = true;
     for (const Opening& opening : knocked.openings) {
       const std::vector<Door>& doors = doors_of(opening.host);
+      const std::string to = opening.host == Addressing::kLauncher ? "the launcher" : opening.host;
       for (std::uint32_t i = 0; i < doors.size(); ++i) {
         const bool open =
             std::find(opening.doors.begin(), opening.doors.end(), i) != opening.doors.end();
-        routes_.push_back(
-            {visit.report.host, opening.host, doors[i].ip, open, open ? "" : opening.trouble});
+        routes_.push_back({visit.report.host, to, doors[i].ip, open, open ? "" : opening.trouble});
       }
     }
   }

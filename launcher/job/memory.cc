@@ -67,8 +67,7 @@ Fd open_folder() {
 
 }  // namespace
 
-std::optional<KnownWays> recall(std::string_view memory, std::string_view question,
-                                WallTime now) {
+std::optional<KnownWays> recall(std::string_view memory, std::string_view question, WallTime now) {
   for (const auto text : split(memory, '\n')) {
     const auto line = parse_line(text);
     if (!line || line->question != question || !is_fresh(*line, now)) continue;

@@ -143,6 +143,14 @@ std::vector<Variable> common_variables(const JobSpec& spec, const Plan& plan) {
   return out;
 }
 
+// One set of codes, whether a job or the doctor finds it.
+static_assert(doctor::exit_code(doctor::Class::name) == kExitName);
+static_assert(doctor::exit_code(doctor::Class::reach) == kExitUnreached);
+static_assert(doctor::exit_code(doctor::Class::host_key) == kExitHostKey);
+static_assert(doctor::exit_code(doctor::Class::login) == kExitLogin);
+static_assert(doctor::exit_code(doctor::Class::machine) == kExitMachine);
+static_assert(doctor::exit_code(doctor::Class::network) == kExitNetwork);
+
 }  // namespace
 
 int Preview::exit_code() const {
