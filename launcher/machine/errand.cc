@@ -115,7 +115,7 @@ void Errand::give_up() {
 
 // One that is stuck in the kernel ends some day, and is then reaped by whoever reaps everything.
 void Errand::reap_it() {
-  constexpr auto kUntilKilled = std::chrono::milliseconds(200);
+  constexpr auto kUntilKilled = std::chrono::seconds(1);
   const Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
   if (pidfd) becomes_readable(pidfd.get(), Deadline::in(kUntilKilled));
   siginfo_t info{};

@@ -147,7 +147,7 @@ TEST_CASE("a Python that hangs or fails is a trouble, and nothing waits for it")
   scene.file("bin/python3", "#!/bin/sh\nsleep 60\n", 0755);
   const auto begin = Clock::now();
   const auto hung = seen({.argv = {"python3"}, .env = env}, 300ms);
-  CHECK(Clock::now() - begin < 3s);
+  CHECK(Clock::now() - begin < 10s);
   CHECK_FALSE(hung.python);
   CHECK(has_trouble(hung, "no answer for "));
 
