@@ -6,6 +6,7 @@ import random
 import subprocess
 import sys
 
+import kolo_system as k
 import pytest
 
 CAMPAIGN = pathlib.Path(__file__).parent / "campaign.py"
@@ -38,7 +39,7 @@ def test_after_kill_9_nothing_is_left(kind):
 
 
 def test_after_500_jobs_nothing_is_left():
-    report = campaign("nobody", 500, 0)
+    report = campaign("nobody", 500 if k.SLOW == 1 else 50, 0)  # a sanitizer has seen all there is to see by then
     assert [run for run in report["runs"] if run["code"] != 0] == []
     assert report["runs"][-1]["left"] == []
 
