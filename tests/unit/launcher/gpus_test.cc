@@ -206,8 +206,10 @@ TEST_CASE("a library that crashes takes nobody with it") {
 TEST_CASE("who waits for a driver that hangs holds none of our descriptors") {
   Pipe stream = *make_pipe();
   ::setenv("KOLO_STAND_IN_GPUS", "hang nvmlInit_v2", 1);
-  std::thread asking(
-      [] { CHECK_FALSE(find_gpus({.library = stand_in(), .root = {}, .patience = 500ms})); });
+  bool answered = true;
+  std::thread asking([&] {
+    answered = static_cast<bool>(find_gpus({.library = stand_in(), .root = {}, .patience = 500ms}));
+  });
   std::vector<pid_t> waiting;
   while (waiting.empty()) waiting = children();
   stream.write_end.reset();
@@ -216,6 +218,7 @@ TEST_CASE("who waits for a driver that hangs holds none of our descriptors") {
   // And that was not the end of the process, which would close everything, too.
   CHECK_FALSE(fs::is_empty(fmt::format("/proc/{}/fd", waiting[0])));
   asking.join();
+  CHECK_FALSE(answered);
   ::unsetenv("KOLO_STAND_IN_GPUS");
 }
 
