@@ -11,6 +11,7 @@
 
 #include "base/crypto.h"
 #include "base/loop.h"
+#include "launcher/job/placing.h"
 #include "launcher/network/addressing.h"
 #include "launcher/network/interfaces.h"
 #include "launcher/network/reception.h"
@@ -224,11 +225,7 @@ class Consulting {
                   fmt::format("it runs version {}, and this is {}", ready.version, KOLO_VERSION));
     if (!visit.report.arrival) visit.report.arrival.emplace();
     agent::Survey survey;
-    if (reception_)
-      survey.doors =
-          agent::Opener{visit.report.host,           Bytes(key_.bytes.begin(), key_.bytes.end()),
-                        spec_.placement.ports.first, spec_.placement.ports.last,
-                        spec_.placement.interfaces,  visit.host->address};
+    if (reception_) survey.doors = opener_for(*visit.host, spec_.placement, key_);
     visit.session->send(survey);
     visit.asked = wall_clock();
     visit.session->send(question_);

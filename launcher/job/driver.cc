@@ -279,13 +279,7 @@ void Driver::on_host(const std::string& host, const agent::Ready& ready) {
   const Placement& wish = spec_.placement;
   agent::Survey survey{wish.gpu_pinning != GpuPinning::none,
                        wish.bind_to != BindTo::none || wish.report, std::nullopt};
-  if (reception_)
-    survey.doors = agent::Opener{host,
-                                 Bytes(setting_.key.bytes.begin(), setting_.key.bytes.end()),
-                                 setting_.ports.first,
-                                 setting_.ports.last,
-                                 wish.interfaces,
-                                 named(host).address};
+  if (reception_) survey.doors = opener_for(named(host), wish, setting_.key);
   sessions_.at(host)->send(survey);
 }
 
@@ -295,7 +289,7 @@ void Driver::on_host(const std::string& host, const agent::Facts& facts) {
   ++progress_.hosts_ready;
   note_progress();
   hear(heard::HostReady{host});
-  if (facts_.size() < plan_.hosts().size()) return;
+  if (progress_.hosts_ready < progress_.hosts) return;
   if (!reception_ || knows_ways()) return arrange();
   for (auto& [each, session] : sessions_)
     session->send(agent::Knock{addressing_.to_knock_at(each)});

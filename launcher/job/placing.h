@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/crypto.h"
 #include "base/result.h"
 #include "launcher/agent/protocol.h"
 #include "launcher/job/job.h"
@@ -32,5 +33,8 @@ struct Unfit {
 // Pure.  Which GPU and which CPUs each worker gets, of what the hosts have.
 Result<Placing, Unfit> place_workers(const JobSpec&, const Plan&,
                                      const std::map<std::string, agent::Facts>&);
+
+// Pure.  How a host is to open doors for the others of this job.
+agent::Opener opener_for(const HostSpec&, const Placement&, const Key&);
 
 }  // namespace kolo
