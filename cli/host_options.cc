@@ -42,17 +42,37 @@ Result<std::vector<HostSpec>> narrowed(std::vector<HostSpec> hosts, const Values
   return out;
 }
 
+// "a slot for each GPU, else one: a:4,b:1"
+std::string told(const std::vector<HostSpec>& counted) {
+  constexpr std::size_t kFew = 8;
+  if (counted.size() <= kFew)
+    return "a slot for each GPU, else one: " + print_hosts(counted, HostFormat::horovod);
+  return fmt::format("a slot for each GPU, else one: {} on {} hosts", total_slots(counted),
+                     counted.size());
+}
+
 // --slots-per-host is for hosts that come without a number; a scheduler's number is nobody's wish.
 void give_slots(ChosenHosts& chosen, bool from_scheduler, const Values& values,
                 const Surroundings& around) {
   const auto fixed = values.integer("--slots-per-host");
   if (fixed && from_scheduler)
     for (HostSpec& host : chosen.hosts) host.slots = 0;
-  const auto bare = [](const HostSpec& host) { return host.slots == 0; };
-  if (fixed && std::none_of(chosen.hosts.begin(), chosen.hosts.end(), bare))
+  std::vector<HostSpec> counted;
+  bool any = false;
+  for (HostSpec& host : chosen.hosts) {
+    if (host.slots > 0) continue;
+    any = true;
+    const auto slots = fixed ? fixed : around.count_slots(host);
+    if (!slots) {
+      chosen.to_ask.push_back(host);
+      continue;
+    }
+    host.slots = std::clamp(*slots, 1, kSlotsLimit);
+    if (!fixed) counted.push_back(host);
+  }
+  if (fixed && !any)
     chosen.notes.push_back("without effect: --slots-per-host, since every host has its number");
-  resolve_slots(chosen.hosts,
-                [&](const HostSpec& host) { return fixed ? *fixed : around.count_slots(host); });
+  if (!counted.empty()) chosen.notes.push_back(told(counted));
 }
 
 }  // namespace
@@ -78,7 +98,7 @@ Result<ChosenHosts> choose_hosts(const Values& values, const std::optional<Alloc
                                  const Surroundings& around) {
   auto list = allocation ? allocation->list : from_options(values, around);
   if (!list) return list.error();
-  ChosenHosts out{std::move(list->hosts), std::move(list->notes)};
+  ChosenHosts out{std::move(list->hosts), {}, std::move(list->notes)};
   if (out.hosts.empty()) {
     for (const auto name : {"--include", "--exclude"})
       if (values.has(name))
@@ -89,6 +109,7 @@ Result<ChosenHosts> choose_hosts(const Values& values, const std::optional<Alloc
     return out;
   }
   give_slots(out, allocation.has_value(), values, around);
+  if (!out.to_ask.empty()) return out;
   if (allocation)
     out.notes.push_back(fmt::format("hosts from {}: {}, {} slots", allocation->from,
                                     print_hosts(out.hosts, HostFormat::slurm),

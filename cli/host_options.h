@@ -11,7 +11,8 @@
 namespace kolo {
 
 struct ChosenHosts {
-  std::vector<HostSpec> hosts;  // with their slots; empty: nobody said any
+  std::vector<HostSpec> hosts;   // with their slots; empty: nobody said any
+  std::vector<HostSpec> to_ask;  // for their GPUs, before anything can be chosen
   std::vector<std::string> notes;
 };
 

@@ -134,11 +134,6 @@ Result<Unit> apply_placement(const Values& values, RunJob& run) {
     for (const std::string& text : values.all(name))
       for (const auto interface : split(text, ','))
         if (!interface.empty()) placement.interfaces.emplace_back(interface);
-  if (const auto text = values.text("--stdin")) {
-    const auto to = parse_stdin(*text, run.spec.np);
-    if (!to) return to.error();
-    run.spec.stdin_to = *to;
-  }
   return Unit{};
 }
 
@@ -272,9 +267,17 @@ Result<Unit> apply_options(const Values& values, const ReadVariable& variable, R
   if (done) done = apply_output(values, run);
   if (done) done = apply_placement(values, run);
   if (done) done = apply_reach(values, variable, run);
-  if (done) done = check_elastic(values, run.spec.np);
   if (done) add_notes(values, run);
   return done;
+}
+
+Result<Unit> apply_sized_options(const Values& values, RunJob& run) {
+  if (const auto text = values.text("--stdin")) {
+    const auto to = parse_stdin(*text, run.spec.np);
+    if (!to) return to.error();
+    run.spec.stdin_to = *to;
+  }
+  return check_elastic(values, run.spec.np);
 }
 
 }  // namespace kolo

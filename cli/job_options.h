@@ -10,6 +10,9 @@ namespace kolo {
 // spec, and what the user should know about them into the notes.
 Result<Unit> apply_options(const Values&, const ReadVariable&, RunJob&);
 
+// The same for those options whose sense depends on the number of workers, which must be known.
+Result<Unit> apply_sized_options(const Values&, RunJob&);
+
 // "-AWS_*,AWS_REGION"
 Result<std::vector<EnvRule>> parse_env_rules(const std::string& text);
 

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@
 #include "launcher/doctor/diagnose.h"
 #include "launcher/job/consult.h"
 #include "launcher/job/job.h"
+#include "launcher/job/placing.h"
 #include "launcher/job/preview.h"
 #include "launcher/pipe/pipe.h"
 
@@ -137,14 +139,18 @@ int carry_out(SeeDoctor see) {
   return doctor::exit_code(found.findings);
 }
 
+void say_bad(const std::vector<doctor::Finding>& findings) {
+  for (const doctor::Finding& finding : findings)
+    if (finding.severity == doctor::Severity::bad)
+      say(stderr, fmt::format("horovodrun: {}\n  fix: {}\n", headline(finding), finding.fix));
+}
+
 // --exclude-bad.  What to end with if it cannot be done.
 std::optional<int> leave_out_bad_hosts(JobSpec& spec) {
   const Checkup found = check_up(spec);
   const int code = doctor::exit_code(found.findings);
   if (code == 0) return std::nullopt;
-  for (const doctor::Finding& finding : found.findings)
-    if (finding.severity == doctor::Severity::bad)
-      say(stderr, fmt::format("horovodrun: {}\n  fix: {}\n", headline(finding), finding.fix));
+  say_bad(found.findings);
   auto left = doctor::exclude_bad(spec.hosts, found.findings, spec.np);
   if (!left) {
     say(stderr, message_for(left.error()));
@@ -161,6 +167,23 @@ int show_preview(const RunJob& run) {
   clear_progress();
   say(stdout, run.json ? dry_run_json(run.spec, found) : dry_run_text(run.spec, found));
   return found.exit_code();
+}
+
+// How many workers the hosts take that came without a number, or what to end with.
+Result<std::map<std::string, int>, int> ask_hosts(AskHosts ask) {
+  complete_spec(ask.spec);
+  auto consultation = consult(ask.spec, progress_on_terminal(), Look::gpus);
+  clear_progress();
+  std::map<std::string, int> slots;
+  for (doctor::HostReport& host : consultation.hosts) {
+    slots[host.host] = host.seen ? natural_slots(ask.spec, host.host, host.seen->gpus) : 1;
+    host.seen.reset();  // at the rest nobody has looked
+  }
+  const auto findings = doctor::diagnose(consultation);
+  const int code = doctor::exit_code(findings);
+  if (code == 0 || !ask.needs_all) return slots;
+  say_bad(findings);
+  return code;
 }
 
 // Beside what the workers wrote; one of an earlier job is not left there.
@@ -208,18 +231,39 @@ int carry_frames(const std::vector<std::string>& arguments) {
   return kExitUsage;
 }
 
+Surroundings knowing(std::map<std::string, int> slots, Surroundings around) {
+  around.count_slots = [slots = std::move(slots)](const HostSpec& host) {
+    const auto known = slots.find(host.name);
+    return known == slots.end() ? 1 : known->second;
+  };
+  return around;
+}
+
+int read_and_carry_out(const std::vector<std::string>& arguments, const Surroundings& around) {
+  auto request = parse_command_line(arguments, around);
+  if (!request) {
+    say(stderr, usage_text() + message_for(request.error()));
+    return kExitUsage;
+  }
+  const auto carry_out_each = [&]<class R>(R&& each) {
+    if constexpr (!std::is_same_v<R, AskHosts>)
+      return carry_out(std::forward<R>(each));
+    else {
+      auto slots = ask_hosts(std::move(each));
+      if (!slots) return slots.error();
+      return read_and_carry_out(arguments, knowing(std::move(*slots), around));
+    }
+  };
+  return std::visit(carry_out_each, std::move(*request));
+}
+
 int main_with(const std::vector<std::string>& arguments) {
   const std::string first = arguments.empty() ? "" : arguments.front();
   if (first == "--guard" && arguments.size() <= 2)
     return run_guard(arguments.size() == 2 ? arguments.back() : "");
   if (first == "--ssh-pipe" || first == "--rsh-pipe") return carry_frames(arguments);
   if (first == "--complete") return show_completion(arguments);
-  auto request = parse_command_line(arguments, own_surroundings());
-  if (!request) {
-    say(stderr, usage_text() + message_for(request.error()));
-    return kExitUsage;
-  }
-  return std::visit([](auto&& r) { return carry_out(std::move(r)); }, std::move(*request));
+  return read_and_carry_out(arguments, own_surroundings());
 }
 
 }  // namespace

@@ -36,15 +36,13 @@ Result<std::vector<Given>> with_config(std::vector<Given> given, const Surroundi
 
 // How many workers, and where.  Where a scheduler has given hosts, their number may go without
 // saying.
-Result<Unit> apply_size(const Values& values, const std::optional<Allocation>& allocation,
-                        const Surroundings& around, RunJob& run) {
-  auto chosen = choose_hosts(values, allocation, around);
-  if (!chosen) return chosen.error();
-  run.notes.insert(run.notes.end(), chosen->notes.begin(), chosen->notes.end());
+void apply_size(const Values& values, bool from_scheduler, ChosenHosts chosen,
+                const Surroundings& around, RunJob& run) {
+  run.notes.insert(run.notes.end(), chosen.notes.begin(), chosen.notes.end());
   const auto np = values.integer("--num-proc");
-  run.spec.hosts = std::move(chosen->hosts);
+  run.spec.hosts = std::move(chosen.hosts);
   // Whoever has one node, and says how many workers, need not be told how many tasks it is for.
-  if (allocation && np && run.spec.hosts.size() == 1 && run.spec.hosts.front().chosen.empty())
+  if (from_scheduler && np && run.spec.hosts.size() == 1 && run.spec.hosts.front().chosen.empty())
     run.spec.hosts.front().slots = std::max(run.spec.hosts.front().slots, *np);
   for (const HostSpec& host : run.spec.hosts)
     if (!host.user.empty() && around.is_here(host))
@@ -52,7 +50,6 @@ Result<Unit> apply_size(const Values& values, const std::optional<Allocation>& a
           fmt::format("{}@{} is this machine, where workers run as you are", host.user, host.name));
   if (run.spec.hosts.empty()) run.spec.hosts = {{.name = "localhost", .slots = np.value_or(1)}};
   run.spec.np = np.value_or(total_slots(run.spec.hosts));
-  return Unit{};
 }
 
 // What the scheduler gave.  Whoever says how many workers can do without it; others are told why
@@ -72,10 +69,28 @@ Result<std::optional<Allocation>> allocation_for(const Values& values, const Sur
   return allocation;
 }
 
+// Who looks for what is wrong goes on to look when a host cannot be asked.
+Request ask(std::vector<HostSpec> hosts, const Values& values, JobSpec spec) {
+  for (HostSpec& host : hosts) host.slots = 1;
+  spec.np = static_cast<int>(hosts.size());
+  spec.hosts = std::move(hosts);
+  return AskHosts{std::move(spec), !values.has("--dry-run") && !values.has("--exclude-bad")};
+}
+
+// The doctor counts the GPUs of a host himself.
+Surroundings without_asking(Surroundings around) {
+  around.count_slots = [](const HostSpec&) { return 1; };
+  return around;
+}
+
 Result<Request> job_of(const Values& values, const std::optional<Allocation>& allocation,
                        const Surroundings& around, RunJob run, bool for_doctor) {
-  if (auto applied = apply_size(values, allocation, around, run); !applied) return applied.error();
   if (auto applied = apply_options(values, around.variable, run); !applied) return applied.error();
+  auto chosen = choose_hosts(values, allocation, around);
+  if (!chosen) return chosen.error();
+  if (!chosen->to_ask.empty()) return ask(std::move(chosen->to_ask), values, std::move(run.spec));
+  apply_size(values, allocation.has_value(), std::move(*chosen), around, run);
+  if (auto applied = apply_sized_options(values, run); !applied) return applied.error();
   run.spec.verbose = values.has("--verbose");
   run.dry_run = values.has("--dry-run");
   run.json = values.has("--json");
@@ -120,7 +135,8 @@ Result<Request> parse_command_line(const std::vector<std::string>& words,
   if (!arguments->unknown.empty())
     return refuse(fmt::format("unrecognized arguments: {}", fmt::join(arguments->unknown, " ")));
   if (check_build) return Request(CheckBuild{values->has("--verbose")});
-  return job_of(*values, *allocation, around, std::move(run), for_doctor);
+  return job_of(*values, *allocation, for_doctor ? without_asking(around) : around, std::move(run),
+                for_doctor);
 }
 
 }  // namespace kolo

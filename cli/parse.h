@@ -17,7 +17,8 @@ struct Surroundings {
   ReadVariable variable;
   ReadFile read_file;
   ReadFile run_script;  // what a program prints
-  std::function<int(const HostSpec&)> count_slots;
+  // Of a host that comes without a number; none: it was not asked yet.
+  std::function<std::optional<int>(const HostSpec&)> count_slots;
   std::function<bool(const HostSpec&)> is_here;  // on this machine
 };
 
@@ -37,12 +38,19 @@ struct SeeDoctor {
   bool json = false;
   std::vector<std::string> notes;
 };
+// The hosts of a job that come without a number, and how they are reached: they are to be asked for
+// their GPUs, and then the command line is to be read again, in surroundings that know.
+struct AskHosts {
+  JobSpec spec;
+  bool needs_all = true;  // else who cannot be asked is named later, with all that is wrong
+};
 struct ShowHosts {
   std::vector<HostSpec> hosts;
   std::optional<HostFormat> format;  // none: JSON
   std::vector<std::string> notes;
 };
-using Request = std::variant<ShowHelp, ShowVersion, CheckBuild, RunJob, SeeDoctor, ShowHosts>;
+using Request =
+    std::variant<ShowHelp, ShowVersion, CheckBuild, RunJob, SeeDoctor, AskHosts, ShowHosts>;
 
 // Turns the arguments (without the program's name) into what the user asked for.  Fills in of the
 // spec what can be said on the command line.  Whatever is wrong is said here, before anything

@@ -185,9 +185,4 @@ Result<Hosts> exclude(Hosts hosts, const Text& text) {
   return left;
 }
 
-void resolve_slots(Hosts& hosts, const std::function<int(const HostSpec&)>& count) {
-  for (HostSpec& host : hosts)
-    if (host.slots == 0) host.slots = std::clamp(count(host), 1, kSlotsLimit);
-}
-
 }  // namespace kolo

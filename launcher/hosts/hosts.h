@@ -64,18 +64,11 @@ enum class HostFormat { horovod, openmpi, slurm };
 std::string print_hosts(std::span<const HostSpec>, HostFormat);
 
 // --include and --exclude: "w1@w2:0,2" is all of w1, and slots 0 and 2 of w2.  Every name must be
-// in the list, and every slot among its host's; slots must be known (see resolve_slots).
+// in the list, and every slot among its host's; slots must be known.
 Result<std::vector<HostSpec>> include(std::vector<HostSpec>, const Text&);
 Result<std::vector<HostSpec>> exclude(std::vector<HostSpec>, const Text&);
 
 int total_slots(std::span<const HostSpec>);
-
-// Gives every host that has no slots as many as `count` says, at least one.
-void resolve_slots(std::vector<HostSpec>&, const std::function<int(const HostSpec&)>& count);
-
-// How many GPUs a job on this machine may use: those that the driver lists (under
-// `root`/proc/driver/nvidia/gpus), and no more than CUDA_VISIBLE_DEVICES names when `mask` is set.
-int gpus_of_this_machine(std::optional<std::string_view> mask, const std::string& root = "");
 
 // What this machine is called: its names, and the addresses of its interfaces.
 std::set<std::string> names_of_this_machine();

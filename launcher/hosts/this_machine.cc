@@ -5,12 +5,10 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <sstream>
 
-#include "base/text.h"
 #include "launcher/hosts/hosts.h"
 
 namespace kolo {
@@ -57,32 +55,7 @@ void add_names_from(std::istream& hosts, std::set<std::string>& names) {
   }
 }
 
-int gpus_listed(const std::string& root) {
-  std::error_code error;
-  std::filesystem::directory_iterator i(root + "/proc/driver/nvidia/gpus", error), end;
-  int n = 0;
-  for (; !error && i != end; i.increment(error)) ++n;
-  return n;
-}
-
-// As CUDA reads it: the first device that does not exist ends the list.
-int devices_in(std::string_view mask, int gpus) {
-  const auto exists = [&](std::string_view device) {
-    const auto number = parse_int(device);
-    return number ? *number >= 0 && *number < gpus
-                  : device.starts_with("GPU-") || device.starts_with("MIG-");
-  };
-  const auto devices = split(mask, ',');
-  const auto end = std::find_if_not(devices.begin(), devices.end(), exists);
-  return static_cast<int>(end - devices.begin());
-}
-
 }  // namespace
-
-int gpus_of_this_machine(std::optional<std::string_view> mask, const std::string& root) {
-  const int gpus = gpus_listed(root);
-  return mask ? std::min(gpus, devices_in(*mask, gpus)) : gpus;
-}
 
 bool is_this_machine(std::string_view host, const std::set<std::string>& names) {
   const std::string name = canonical(host);

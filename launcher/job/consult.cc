@@ -109,8 +109,8 @@ class WithoutSigpipe {
 
 class Consulting {
  public:
-  Consulting(const JobSpec& spec, WatchConsult watch)
-      : spec_(spec), watch_(std::move(watch)), question_(question(spec)) {
+  Consulting(const JobSpec& spec, WatchConsult watch, Look look)
+      : spec_(spec), watch_(std::move(watch)), look_(look), question_(question(spec)) {
     const auto names = names_of_this_machine();
     const auto workers = workers_by_host(spec);
     for (const HostSpec& host : spec.hosts) {
@@ -123,8 +123,8 @@ class Consulting {
   }
 
   Consultation run() {
-    if (std::any_of(visits_.begin(), visits_.end(),
-                    [](const Visit& visit) { return !visit.report.is_here; }))
+    if (look_ == Look::all && std::any_of(visits_.begin(), visits_.end(),
+                                          [](const Visit& visit) { return !visit.report.is_here; }))
       reception_.emplace(loop_, key_, Addressing::kLauncher,
                          narrowed(own_addresses(), spec_.placement.interfaces),
                          spec_.placement.ports);
@@ -199,7 +199,7 @@ class Consulting {
     if (const auto* unreached = std::get_if<agent::Unreached>(&up))
       fail(visit, kind_of(unreached->kind), unreached->why, unreached->fix);
     if (const auto* ready = std::get_if<agent::Ready>(&up)) on(visit, *ready);
-    if (const auto* facts = std::get_if<agent::Facts>(&up)) visit.doors = facts->doors;
+    if (const auto* facts = std::get_if<agent::Facts>(&up)) on(visit, *facts);
     if (const auto* inspected = std::get_if<agent::Inspected>(&up)) on(visit, *inspected);
     if (const auto* knocked = std::get_if<agent::Knocked>(&up)) on(visit, *knocked);
     if (visit.is_done()) visit.patience = {};
@@ -224,13 +224,18 @@ class Consulting {
       return fail(visit, Barrier::Kind::version,
                   fmt::format("it runs version {}, and this is {}", ready.version, KOLO_VERSION));
     if (!visit.report.arrival) visit.report.arrival.emplace();
-    agent::Survey survey;
+    agent::Survey survey{.gpus = look_ == Look::gpus, .topology = false, .doors = {}};
     if (reception_) survey.doors = opener_for(*visit.host, spec_.placement, key_);
     visit.session->send(survey);
     visit.asked = wall_clock();
-    visit.session->send(question_);
+    if (look_ == Look::all) visit.session->send(question_);
     expect(visit, kToInspect + kToAnswer, Barrier::Kind::silent);
     loop_.post([this] { open_next(); });
+  }
+
+  void on(Visit& visit, const agent::Facts& facts) {
+    visit.doors = facts.doors;
+    if (look_ == Look::gpus) visit.report.seen.emplace().gpus = facts.gpus;
   }
 
   void on(Visit& visit, const agent::Inspected& inspected) {
@@ -358,6 +363,7 @@ class Consulting {
 
   const JobSpec& spec_;
   const WatchConsult watch_;
+  const Look look_;
   const agent::Inspect question_;
   const Key key_ = Key::random();
   Loop loop_;
@@ -370,9 +376,9 @@ class Consulting {
 
 }  // namespace
 
-doctor::Consultation consult(const JobSpec& spec, const WatchConsult& watch) {
+doctor::Consultation consult(const JobSpec& spec, const WatchConsult& watch, Look look) {
   const WithoutSigpipe ignored;
-  return Consulting(spec, watch).run();
+  return Consulting(spec, watch, look).run();
 }
 
 }  // namespace kolo

@@ -13,9 +13,12 @@ struct ConsultProgress {
 };
 using WatchConsult = std::function<void(const ConsultProgress&)>;
 
+// At all that a job needs, or only at the GPUs.
+enum class Look { all, gpus };
+
 // Goes to all hosts of a job at once and looks around there, as its workers would; lets them try to
 // reach each other; starts nothing else, and leaves nothing behind.  Waits for no host longer than
 // the start timeout and some seconds: one that hangs is told of as such.
-doctor::Consultation consult(const JobSpec&, const WatchConsult&);
+doctor::Consultation consult(const JobSpec&, const WatchConsult&, Look = Look::all);
 
 }  // namespace kolo

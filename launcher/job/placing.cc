@@ -15,6 +15,15 @@ std::optional<std::string> value_of(const std::vector<Variable>& variables, std:
   return std::nullopt;
 }
 
+HostGpus shown_by(const std::string& host, const std::vector<Gpu>& gpus,
+                  const std::vector<Variable>& variables) {
+  return {host,
+          gpus,
+          value_of(variables, "CUDA_VISIBLE_DEVICES"),
+          value_of(variables, "CUDA_DEVICE_ORDER") == "PCI_BUS_ID",
+          {}};
+}
+
 // The hosts with their GPUs and their workers' slots, in the plan's order.
 std::vector<HostGpus> hosts_with_gpus(const JobSpec& spec, const Plan& plan,
                                       const std::map<std::string, agent::Facts>& facts) {
@@ -22,11 +31,7 @@ std::vector<HostGpus> hosts_with_gpus(const JobSpec& spec, const Plan& plan,
   std::vector<HostGpus> hosts;
   for (const Slot& slot : plan.slots) {
     if (slot.local_rank == 0)
-      hosts.push_back({slot.host,
-                       facts.at(slot.host).gpus,
-                       value_of(variables, "CUDA_VISIBLE_DEVICES"),
-                       value_of(variables, "CUDA_DEVICE_ORDER") == "PCI_BUS_ID",
-                       {}});
+      hosts.push_back(shown_by(slot.host, facts.at(slot.host).gpus, variables));
     hosts.back().seats.push_back({slot.rank, slot.index});
   }
   return hosts;
@@ -103,6 +108,10 @@ class Placer {
 Result<Placing, Unfit> place_workers(const JobSpec& spec, const Plan& plan,
                                      const std::map<std::string, agent::Facts>& facts) {
   return Placer(spec, plan, facts).place();
+}
+
+int natural_slots(const JobSpec& spec, const std::string& host, const std::vector<Gpu>& gpus) {
+  return std::max(1, count_devices(shown_by(host, gpus, user_variables(spec.environment))));
 }
 
 agent::Opener opener_for(const HostSpec& host, const Placement& placement, const Key& key) {

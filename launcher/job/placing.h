@@ -34,6 +34,10 @@ struct Unfit {
 Result<Placing, Unfit> place_workers(const JobSpec&, const Plan&,
                                      const std::map<std::string, agent::Facts>&);
 
+// Pure.  As many workers as a host takes if nobody says how many: one for each device that it
+// shows, else one.
+int natural_slots(const JobSpec&, const std::string& host, const std::vector<Gpu>&);
+
 // Pure.  How a host is to open doors for the others of this job.
 agent::Opener opener_for(const HostSpec&, const Placement&, const Key&);
 

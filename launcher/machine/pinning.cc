@@ -232,6 +232,11 @@ std::optional<PinningTrouble> held(const HostGpus& host, const Entry& entry) {
 
 }  // namespace
 
+int count_devices(const HostGpus& host) {
+  const auto entries = devices_of(host);
+  return entries ? static_cast<int>(entries->size()) : 0;
+}
+
 Pinning pin_gpus(const HostGpus& host, GpuPinning how) {
   Pinning nothing;
   for (const Seat& seat : host.seats) nothing.workers.push_back(without_gpu(seat));

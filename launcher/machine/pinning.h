@@ -63,6 +63,9 @@ struct Pinning {
 // GPUs that are held by others.
 Pinning pin_gpus(const HostGpus&, GpuPinning);
 
+// How many devices a host shows; none if its mask is wrong.
+int count_devices(const HostGpus&);
+
 // Over all hosts of a job: those that have no GPU to show while others have.
 std::vector<PinningTrouble> compare_hosts(const std::vector<HostGpus>&, GpuPinning);
 

@@ -384,3 +384,17 @@ def test_a_host_with_a_public_and_an_internal_address(hosts):
     finally:
         for name, address in (("h1", "10.88.0.1"), ("h2", "10.88.0.2")):
             hosts[name].run(["ip", "addr", "del", f"{address}/24", "dev", "eth0"])
+
+
+def test_hosts_without_a_number_are_asked_for_their_gpus(cluster):
+    gpus = "".join(f"gpu GPU-{i}{i}{i}{i} 0000:0{i + 1}:00.0 1000 Model T;" for i in range(3))
+    three = cluster(2, sshd_options={
+        "SetEnv": f'"LD_LIBRARY_PATH={k.BUILD}/lib/stand_in" "KOLO_STAND_IN_GPUS={gpus}"'})
+    done = run(three, "-np", 6, "-H", "h1,h2", "sh", "-c", "echo $HOROVOD_HOSTNAME $HOROVOD_LOCAL_RANK")
+    assert done.code == 0 and "a slot for each GPU, else one: h1:3,h2:3" in done.err, done
+    assert sorted(line.split(":", 1)[1] for line in done.out.splitlines()) == [
+        f"{host} {rank}" for host in ("h1", "h2") for rank in range(3)], done
+    refused = run(three, "-np", 2, "-H", "h1,h9", "true")
+    assert refused.code == 110 and "h9" in refused.err and "fix:" in refused.err, refused
+    checked = run(three, "-np", 4, "-H", "h1,h9", "--dry-run", "true")
+    assert checked.code == 110 and "h9" in checked.out, checked

@@ -35,6 +35,15 @@ def test_each_slot_has_its_gpu(arguments, mask, expected):
     assert found == expected, ended
 
 
+def test_a_host_without_a_number_has_a_slot_for_each_gpu():
+    found, ended = shown("-np", 3, "-H", "localhost", env=with_gpus(FOUR, CUDA_VISIBLE_DEVICES="3,1,0"))
+    assert len(found) == 3 and "a slot for each GPU, else one: localhost:3" in ended.err, ended
+    _, ended = shown("-np", 4, "-H", "localhost", env=with_gpus(FOUR, CUDA_VISIBLE_DEVICES="3,1,0"))
+    assert ended.code == 2 and "(4) than there are available slots (3)" in ended.err, ended
+    found, ended = shown("-np", 1, "-H", "localhost", "--include", "localhost:3", env=with_gpus(FOUR))
+    assert found == ["0 sees 3 and has 0"], ended
+
+
 def test_without_gpus_nothing_is_set_and_nothing_is_said():
     found, ended = shown("-np", 2, env={"CUDA_VISIBLE_DEVICES": ""})
     assert found == ["0 sees and has none", "1 sees and has none"] and ended.err == "", ended

@@ -109,7 +109,8 @@ TEST_CASE("hosts come from wherever they are named") {
   const RunJob found = job("-np 2 --host-discovery-script ./discover x", around);
   CHECK(found.spec.hosts == Hosts{{"a", 2}, {"b", 1}});
   CHECK(found.notes == Words{"elastic training is not available yet: the hosts stay as "
-                             "--host-discovery-script names them now"});
+                             "--host-discovery-script names them now",
+                             "a slot for each GPU, else one: b:1"});
 }
 
 TEST_CASE("a scheduler's hosts are used when nobody names others, and said") {
@@ -237,6 +238,39 @@ TEST_CASE("the configuration file counts less than the command line, wherever th
   CHECK(run.notes[0] ==
         "c.yaml:6: nobody knows the key 'logging.hide_timestamp'; "
         "'logging.with_timestamp' may be meant");
+}
+
+TEST_CASE("hosts that come without a number are asked before the job is laid out") {
+  Surroundings around = Around{};
+  around.count_slots = [](const HostSpec&) { return std::optional<int>(); };
+  const auto asked = [&](std::string_view line) {
+    const auto request = parse_command_line(words(line), around);
+    REQUIRE(request);
+    REQUIRE(std::holds_alternative<AskHosts>(*request));
+    return std::get<AskHosts>(*request);
+  };
+  const AskHosts ask = asked("-np 9 -p 2222 -H a,bob@b,c:4 --include a@c:2 train");
+  CHECK(ask.spec.hosts == std::vector<HostSpec>{{"a", 1}, {"b", 1, "bob"}});
+  CHECK(ask.spec.reach.ssh_port == 2222);
+  CHECK(ask.needs_all);
+  CHECK_FALSE(asked("-np 2 -H a --dry-run train").needs_all);
+  CHECK_FALSE(asked("-np 2 -H a --exclude-bad train").needs_all);
+
+  for (const char* line : {"-np 2 -H a:1,b:1 x", "-np 2 -H a,b --slots-per-host 2 x", "-np 2 x"}) {
+    const auto request = parse_command_line(words(line), around);
+    REQUIRE(request);
+    CHECK(std::holds_alternative<RunJob>(*request));
+  }
+  const auto doctor = parse_command_line(words("doctor -H a,b"), around);
+  REQUIRE(doctor);
+  CHECK(std::holds_alternative<SeeDoctor>(*doctor));
+
+  around.count_slots = [](const HostSpec& host) { return host.name == "a" ? 4 : 0; };
+  const auto request = parse_command_line(words("-np 3 -H a,b --include a:1,3@b x"), around);
+  REQUIRE(request);
+  const auto& run = std::get<RunJob>(*request);
+  CHECK(run.spec.hosts == std::vector<HostSpec>{{"a", 2, "", {1, 3}}, {"b", 1}});
+  CHECK(run.notes == std::vector<std::string>{"a slot for each GPU, else one: a:4,b:1"});
 }
 
 }  // namespace kolo

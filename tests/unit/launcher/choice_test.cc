@@ -114,12 +114,4 @@ TEST_CASE("a slot is included or excluded, never both") {
   });
 }
 
-TEST_CASE("a host that has no slots gets what is counted, and one at least") {
-  Hosts hosts = {{"a", 0}, {"b", 3}, {"c", 0}, {"d", 0}};
-  resolve_slots(hosts, [](const HostSpec& host) {
-    return host.name == "a" ? 8 : host.name == "c" ? 0 : 1 << 30;
-  });
-  CHECK(hosts == Hosts{{"a", 8}, {"b", 3}, {"c", 1}, {"d", kSlotsLimit}});
-}
-
 }  // namespace kolo

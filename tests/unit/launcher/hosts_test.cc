@@ -299,31 +299,6 @@ TEST_CASE("this machine's names include the one the system has for it") {
   CHECK_FALSE(names.contains(""));
 }
 
-TEST_CASE("the GPUs of this machine are those that the driver lists and the mask leaves") {
-  const auto root = std::filesystem::temp_directory_path() /
-                    fmt::format("kolo-gpus-{}", static_cast<const void*>(&kFiles));
-  const auto gpus = root / "proc/driver/nvidia/gpus";
-  CHECK(gpus_of_this_machine(std::nullopt, root) == 0);
-  CHECK(gpus_of_this_machine("0,1", root) == 0);
-  for (const char* name : {"0000:01:00.0", "0000:02:00.0", "0000:03:00.0", "0000:04:00.0"})
-    std::filesystem::create_directories(gpus / name);
-
-  CHECK(gpus_of_this_machine(std::nullopt, root) == 4);
-  const auto [mask, count] =
-      GENERATE(table<std::string, int>({{"", 0},
-                                        {"-1", 0},
-                                        {"NoDevFiles", 0},
-                                        {"2", 1},
-                                        {"3,0", 2},
-                                        {"0,1,2,3", 4},
-                                        {"0,4,1", 1},
-                                        {"0,-1,1", 1},
-                                        {"GPU-aa,GPU-bb", 2},
-                                        {"MIG-1,MIG-2,MIG-3,MIG-4,MIG-5", 4}}));
-  CHECK(gpus_of_this_machine(mask, root) == count);
-  std::filesystem::remove_all(root);
-}
-
 TEST_CASE("a host may have another address for the others than for us") {
   const auto hosts = [](std::string_view text) { return parse_hosts({"-H", text}, nullptr); };
   const auto list = hosts("ann@pub.example/10.0.0.1:4,[2001:db8::1]/[fd00::1],c");
