@@ -15,15 +15,6 @@ namespace {
 
 constexpr std::string_view kHexDigits = "0123456789abcdef";
 
-// OpenSSL is ours alone (linked statically, its symbols hidden), but it must not read the
-// machine's openssl.cnf nor leave an exit handler in a process that may unload us.
-void prepare_openssl() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT, nullptr);
-  });
-}
-
 template <std::size_t N>
 std::array<std::uint8_t, N> random_bytes() {
   std::array<std::uint8_t, N> out;
@@ -32,6 +23,13 @@ std::array<std::uint8_t, N> random_bytes() {
 }
 
 }  // namespace
+
+void prepare_openssl() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT, nullptr);
+  });
+}
 
 Key Key::random() {
   return {random_bytes<32>()};

@@ -29,6 +29,11 @@ std::string hex(ByteView);
 Digest sha256(ByteView);
 Digest hmac_sha256(const Key&, ByteView message);
 
+// OpenSSL is ours alone (linked statically, its symbols hidden), but it must not read the machine's
+// openssl.cnf, which takes a millisecond, nor leave an exit handler in a process that may unload
+// us.  For whoever calls a library that uses it; the functions here do it themselves.
+void prepare_openssl();
+
 // Takes the same time whatever the bytes are.
 bool equal_in_constant_time(const Digest&, const Digest&);
 
