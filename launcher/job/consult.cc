@@ -12,6 +12,7 @@
 #include "base/crypto.h"
 #include "base/loop.h"
 #include "launcher/job/placing.h"
+#include "launcher/machine/script.h"
 #include "launcher/network/addressing.h"
 #include "launcher/network/interfaces.h"
 #include "launcher/network/reception.h"
@@ -348,6 +349,8 @@ class Consulting {
     out.routes = std::move(routes_);
     out.here = machine_identity();
     if (!spec_.command.empty()) out.program = spec_.command.front();
+    const auto script = look_for_script({spec_.cwd, spec_.command, question_.env, {}});
+    out.script_is_here = script && script->can_read;
     out.first_port = spec_.placement.ports.first;
     out.last_port = spec_.placement.ports.last;
     if (spec_.reach.ssh_port) out.ssh = fmt::format("ssh -p {}", spec_.reach.ssh_port);
