@@ -290,9 +290,14 @@ void Driver::on_host(const std::string& host, const agent::Facts& facts) {
   note_progress();
   hear(heard::HostReady{host});
   if (progress_.hosts_ready < progress_.hosts) return;
-  if (!reception_ || knows_ways()) return arrange();
-  for (auto& [each, session] : sessions_)
-    session->send(agent::Knock{addressing_.to_knock_at(each)});
+  if (!reception_) return arrange();
+  recall_ways();
+  knock();
+}
+
+void Driver::knock() {
+  for (auto& [host, session] : sessions_)
+    session->send(agent::Knock{addressing_.to_knock_at(host)});
 }
 
 std::string Driver::question() const {
@@ -300,14 +305,15 @@ std::string Driver::question() const {
   return hex(sha256(view_of(text)));
 }
 
-bool Driver::knows_ways() {
-  if (!spec_.reach.remembers) return false;
-  const auto known = recall(read_memory(), question(), std::chrono::system_clock::now());
-  return known && addressing_.assume(*known);
+void Driver::recall_ways() {
+  if (!spec_.reach.remembers) return;
+  if (const auto known = recall(read_memory(), question(), std::chrono::system_clock::now()))
+    addressing_.assume(*known);
 }
 
+// Not again what was remembered: a better way may have been shut when it was chosen.
 void Driver::remember_ways() {
-  if (!spec_.reach.remembers) return;
+  if (!spec_.reach.remembers || addressing_.assumes()) return;
   KnownWays ways;
   for (const std::string& host : plan_.hosts())
     if (const auto way = addressing_.way_to(host)) ways[host] = way->ip;
@@ -320,6 +326,10 @@ void Driver::remember_ways() {
 void Driver::on_host(const std::string& host, const agent::Knocked& knocked) {
   addressing_.knocked(host, knocked.openings);
   if (!addressing_.all_knocked()) return;
+  if (addressing_.is_refuted()) {
+    addressing_.assume_nothing();
+    return knock();
+  }
   remember_ways();
   arrange();
 }

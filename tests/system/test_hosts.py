@@ -220,14 +220,16 @@ def test_all_that_is_in_the_way_is_said_at_once(hosts):
     assert "ssh-keyscan" in done.err and "ssh-copy-id" in done.err and "h3" not in done.err, done
 
 
-def test_hosts_that_do_not_reach_each_other(hosts):
-    """Both can be logged into, and a firewall is between them."""
+@pytest.mark.parametrize("remembers", [[], ["--disable-cache"]])
+def test_hosts_that_do_not_reach_each_other(hosts, remembers):
+    """Both can be logged into, and a firewall is between them; it was not there a moment ago."""
+    assert run(hosts, "-np", 2, "-H", "h1:1,h2:1", *remembers, "true").code == 0
     rule = "nft add table inet t; nft add chain inet t in '{ type filter hook input priority 0; }';" + "".join(
         f"nft add rule inet t in {family} saddr {address} drop;"
         for family, address in (("ip", hosts["h1"].address), ("ip6", hosts["h1"].address6)))
     assert hosts["h2"].run(["sh", "-c", rule]).returncode == 0
     try:
-        done = run(hosts, "-np", 2, "-H", "h1:1,h2:1", "--disable-cache", "true")
+        done = run(hosts, "-np", 2, "-H", "h1:1,h2:1", *remembers, "true")
     finally:
         hosts["h2"].run(["nft", "delete", "table", "inet", "t"])
     assert done.code == 115 and re.search(r"host (h1|h2) cannot reach host (h1|h2) at 10.77.0.", done.err), done
@@ -250,7 +252,7 @@ def test_who_reached_whom_is_remembered_for_an_hour(hosts):
     assert done.code == 0 and memory.stat().st_mode & 0o777 == 0o600, done
     words = memory.read_text().split()
     assert f"h1={hosts['h1'].address}" in words and f"@launcher={hosts['h0'].address}" in words, words
-    # It is believed: here is another address that is as good, and one that is not there any more.
+    # It is tried first: here is another address that is as good, and one that is not there any more.
     memory.write_text(memory.read_text().replace(f"h1={hosts['h1'].address}", f"h1={hosts['h1'].address6}"))
     done = run(hosts, "-np", 2, "-H", "h1:1,h2:1", "sh", "-c", "echo $KOLO_ADDRESS")
     assert f"<stdout>:{hosts['h1'].address6}\n" in done.out, done
