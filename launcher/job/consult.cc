@@ -225,7 +225,8 @@ class Consulting {
       return fail(visit, Barrier::Kind::version,
                   fmt::format("it runs version {}, and this is {}", ready.version, KOLO_VERSION));
     if (!visit.report.arrival) visit.report.arrival.emplace();
-    agent::Survey survey;
+    agent::Survey survey{.first_port = spec_.placement.ports.first,
+                         .last_port = spec_.placement.ports.last};
     if (reception_) survey.doors = opener_for(*visit.host, spec_.placement, key_);
     visit.session->send(survey);
     visit.asked = wall_clock();

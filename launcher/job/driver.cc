@@ -278,7 +278,8 @@ void Driver::on_host(const std::string& host, const agent::Ready& ready) {
   open_next();
   const Placement& wish = spec_.placement;
   agent::Survey survey{wish.gpu_pinning != GpuPinning::none,
-                       wish.bind_to != BindTo::none || wish.report, std::nullopt};
+                       wish.bind_to != BindTo::none || wish.report, wish.ports.first,
+                       wish.ports.last, std::nullopt};
   if (reception_) survey.doors = opener_for(named(host), wish, setting_.key);
   sessions_.at(host)->send(survey);
 }

@@ -106,12 +106,7 @@ Result<Placing, Unfit> place_workers(const JobSpec& spec, const Plan& plan,
 }
 
 agent::Opener opener_for(const HostSpec& host, const Placement& placement, const Key& key) {
-  return {host.name,
-          Bytes(key.bytes.begin(), key.bytes.end()),
-          placement.ports.first,
-          placement.ports.last,
-          placement.interfaces,
-          host.address};
+  return {host.name, Bytes(key.bytes.begin(), key.bytes.end()), placement.interfaces, host.address};
 }
 
 }  // namespace kolo
