@@ -11,6 +11,7 @@
 
 #include "base/crypto.h"
 #include "base/loop.h"
+#include "base/text.h"
 #include "launcher/job/placing.h"
 #include "launcher/machine/script.h"
 #include "launcher/network/addressing.h"
@@ -377,6 +378,25 @@ class Consulting {
 doctor::Consultation consult(const JobSpec& spec, const WatchConsult& watch) {
   const WithoutSigpipe ignored;
   return Consulting(spec, watch).run();
+}
+
+std::string doctor_command(const JobSpec& spec) {
+  std::string text = "horovodrun doctor";
+  const auto add = [&](std::string_view option, const std::string& value) {
+    if (!value.empty()) text += fmt::format(" {} {}", option, shell_word(value));
+  };
+  const Reach& reach = spec.reach;
+  const Placement& placement = spec.placement;
+  add("-H", print_hosts(spec.hosts, HostFormat::horovod));
+  add("-p", reach.ssh_port ? std::to_string(reach.ssh_port) : "");
+  for (const std::string& file : reach.identities) add("-i", file);
+  std::string agent;
+  for (const std::string& word : reach.rsh_agent)
+    agent += (agent.empty() ? "" : " ") + shell_word(word);
+  add("--rsh-agent", agent);
+  add("--network-interfaces", fmt::format("{}", fmt::join(placement.interfaces, ",")));
+  add("--port-range", placement.ports.first ? placement.ports.text() : "");
+  return text;
 }
 
 }  // namespace kolo

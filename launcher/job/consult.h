@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "launcher/doctor/consultation.h"
 #include "launcher/job/job.h"
@@ -17,5 +18,8 @@ using WatchConsult = std::function<void(const ConsultProgress&)>;
 // reach each other; starts nothing else, and leaves nothing behind.  Waits for no host longer than
 // the start timeout and some seconds: one that hangs is told of as such.
 doctor::Consultation consult(const JobSpec&, const WatchConsult&);
+
+// Pure.  What a user types to have the hosts of a job looked at, by the same ways.
+std::string doctor_command(const JobSpec&);
 
 }  // namespace kolo

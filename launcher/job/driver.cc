@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "launcher/job/consult.h"
 #include "launcher/job/memory.h"
 #include "launcher/network/interfaces.h"
 
@@ -344,12 +345,10 @@ void Driver::arrange() {
 
 namespace {
 
-heard::Unfit for_want_of_a_way(const Unmet& unmet) {
+heard::Unfit for_want_of_a_way(const Unmet& unmet, const JobSpec& spec) {
   return {unmet.host,
-          fmt::format("host {} {}\n  Let the hosts connect to each other, on the ports of "
-                      "--port-range if that is given, or name other networks with "
-                      "--network-interfaces.",
-                      unmet.host, unmet.why),
+          fmt::format("host {} {}\n  {}   # who reaches whom, and what lets them", unmet.host,
+                      unmet.why, doctor_command(spec)),
           kExitNetwork};
 }
 
@@ -358,7 +357,7 @@ heard::Unfit for_want_of_a_way(const Unmet& unmet) {
 std::optional<heard::Unfit> Driver::find_ways() {
   for (const std::string& host : plan_.hosts()) {
     const auto way = reception_ ? addressing_.way_to(host) : kLoopback;
-    if (!way) return for_want_of_a_way(way.error());
+    if (!way) return for_want_of_a_way(way.error(), spec_);
     ways_[host] = *way;
   }
   return std::nullopt;
@@ -366,7 +365,7 @@ std::optional<heard::Unfit> Driver::find_ways() {
 
 std::optional<heard::Unfit> Driver::open_store() {
   const auto way = reception_ ? addressing_.way_to(Addressing::kLauncher) : kLoopback;
-  if (!way) return for_want_of_a_way(way.error());
+  if (!way) return for_want_of_a_way(way.error(), spec_);
   reception_.reset();
   auto store = StoreServer::start(loop_, {way->ip, 0}, setting_.key, {}, setting_.ports);
   if (!store)
