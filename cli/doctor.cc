@@ -212,6 +212,9 @@ Json json_of(const Inspection& seen) {
   out["program"] = nullptr;
   if (seen.program)
     out["program"] = {{"path", seen.program->path}, {"can_run", seen.program->can_run}};
+  out["script"] = nullptr;
+  if (seen.script)
+    out["script"] = {{"path", seen.script->path}, {"can_read", seen.script->can_read}};
   out["troubles"] = Json::array();
   for (const Trouble& trouble : seen.troubles) out["troubles"].push_back(trouble.text);
   return out;

@@ -70,7 +70,7 @@ class Agent {
   void on(const Inspect&);
   void on(const Knock&);
   Facts facts(const Survey&);
-  void open_doors(const Opener&);
+  void open_doors(const Opener&, PortRange);
   void look_on();
 
   void on_launcher_gone();
@@ -280,21 +280,19 @@ Facts Agent::facts(const Survey& survey) {
     else
       facts.troubles.push_back(topology.error().text());
   }
-  if (survey.doors) open_doors(*survey.doors);
+  const PortRange ports{survey.first_port, survey.last_port};
+  if (survey.doors) open_doors(*survey.doors, ports);
   if (reception_) facts.doors = reception_->doors();
-  facts.free_port = facts.doors.empty()
-                        ? some_free_port("127.0.0.1", {})
-                        : some_free_port(facts.doors.front().ip,
-                                         {survey.doors->first_port, survey.doors->last_port});
+  facts.free_port =
+      some_free_port(facts.doors.empty() ? "127.0.0.1" : facts.doors.front().ip, ports);
   return facts;
 }
 
-void Agent::open_doors(const Opener& opener) {
+void Agent::open_doors(const Opener& opener, PortRange ports) {
   if (opener.key.size() != key_.bytes.size()) return;
   std::copy(opener.key.begin(), opener.key.end(), key_.bytes.begin());
   reception_.emplace(loop_, key_, opener.host,
-                     narrowed(own_addresses(), opener.interfaces, opener.address),
-                     PortRange{opener.first_port, opener.last_port});
+                     narrowed(own_addresses(), opener.interfaces, opener.address), ports);
 }
 
 void Agent::on(const Knock& knock) {

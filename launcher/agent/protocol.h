@@ -101,12 +101,11 @@ struct Resume {
 
 // How a host is to open doors, by which others may find out that they reach it.
 struct Opener {
-  std::string host;  // as the job calls it
-  Bytes key;         // of the job
-  std::uint16_t first_port = 0, last_port = 0;
+  std::string host;                     // as the job calls it
+  Bytes key;                            // of the job
   std::vector<std::string> interfaces;  // to use only; none: all
   std::string address;                  // to use only; empty: any
-  KOLO_FIELDS(host, key, first_port, last_port, interfaces, address)
+  KOLO_FIELDS(host, key, interfaces, address)
   bool operator==(const Opener&) const = default;
 };
 
@@ -114,8 +113,9 @@ struct Opener {
 struct Survey {
   static constexpr std::uint16_t kKind = 10;
   bool gpus = false, topology = false;
-  std::optional<Opener> doors;  // none: nobody will come from elsewhere
-  KOLO_FIELDS(gpus, topology, doors)
+  std::uint16_t first_port = 0, last_port = 0;  // for all that will listen; 0: any
+  std::optional<Opener> doors;                  // none: nobody will come from elsewhere
+  KOLO_FIELDS(gpus, topology, first_port, last_port, doors)
   bool operator==(const Survey&) const = default;
 };
 

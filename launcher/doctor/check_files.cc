@@ -133,6 +133,28 @@ void check_program(const Consultation& consultation, const HostReport& host, Led
                   program.why_not});
 }
 
+// Where it is not even here, its name may be wrong.
+Remedy provide_script(const Consultation& consultation, const std::string& path) {
+  if (consultation.script_is_here)
+    return {Where::here, fmt::format("scp -p {0} %h:{0}", shell_word(path))};
+  return {Where::here, "find . -name " + shell_word(path.substr(path.rfind('/') + 1))};
+}
+
+void check_script(const Consultation& consultation, const HostReport& host, Ledger& to) {
+  const FoundScript& script = *host.seen->script;
+  if (script.can_read) return;
+  if (!script.exists)
+    to.add(host,
+           {Severity::bad, Class::files, fmt::format("the script {} is not there", script.path),
+            provide_script(consultation, script.path), script.why_not});
+  else
+    to.add(host, {Severity::bad,
+                  Class::files,
+                  fmt::format("the script {} cannot be read", script.path),
+                  {Where::there, "chmod u+r " + shell_word(script.path)},
+                  script.why_not});
+}
+
 void check_troubles(const HostReport& host, Ledger& to) {
   for (const Trouble& trouble : host.seen->troubles) {
     if (trouble.about == Trouble::About::paths)
@@ -161,6 +183,7 @@ void check_files(const Consultation& consultation, Ledger& to) {
     }
     for (const Folder& folder : host.seen->scratch) check_scratch(host, folder, to);
     if (host.seen->program) check_program(consultation, host, to);
+    if (host.seen->script) check_script(consultation, host, to);
     check_troubles(host, to);
   }
 }

@@ -74,6 +74,7 @@ struct Consultation {
   std::vector<Route> routes;
   std::string here;                   // the launcher's own Inspection::identity
   std::string program;                // the command's first word; empty: nobody said
+  bool script_is_here = false;        // what it is told to run, if that is a script
   int first_port = 0, last_port = 0;  // which hosts must reach of each other; 0: any
   std::string ssh = "ssh";            // by which a user gets there: "ssh -p 2222"
   bool operator==(const Consultation&) const = default;

@@ -44,6 +44,8 @@ void Ledger::add(Finding finding) {
 // This machine needs no ssh, and may be one of many.
 std::string Ledger::command(const Remedy& remedy,
                             const std::vector<const HostReport*>& hosts) const {
+  if (remedy.where == Remedy::Where::here && remedy.command.find("%h") == std::string::npos)
+    return remedy.command;
   std::vector<std::string> names;
   std::string out;
   for (const HostReport* host : hosts)

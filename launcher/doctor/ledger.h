@@ -9,7 +9,7 @@
 namespace kolo::doctor {
 
 // What to do about it: a command for the host itself, or for whoever sits here, in which %h stands
-// for the host.
+// for the host; without it, once is enough for all.
 struct Remedy {
   enum class Where { there, here } where = Where::there;
   std::string command;

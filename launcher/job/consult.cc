@@ -11,7 +11,9 @@
 
 #include "base/crypto.h"
 #include "base/loop.h"
+#include "base/text.h"
 #include "launcher/job/placing.h"
+#include "launcher/machine/script.h"
 #include "launcher/network/addressing.h"
 #include "launcher/network/interfaces.h"
 #include "launcher/network/reception.h"
@@ -224,7 +226,9 @@ class Consulting {
       return fail(visit, Barrier::Kind::version,
                   fmt::format("it runs version {}, and this is {}", ready.version, KOLO_VERSION));
     if (!visit.report.arrival) visit.report.arrival.emplace();
-    agent::Survey survey{.gpus = look_ == Look::gpus, .topology = false, .doors = {}};
+    agent::Survey survey{.gpus = look_ == Look::gpus,
+                         .first_port = spec_.placement.ports.first,
+                         .last_port = spec_.placement.ports.last};
     if (reception_) survey.doors = opener_for(*visit.host, spec_.placement, key_);
     visit.session->send(survey);
     visit.asked = wall_clock();
@@ -353,6 +357,8 @@ class Consulting {
     out.routes = std::move(routes_);
     out.here = machine_identity();
     if (!spec_.command.empty()) out.program = spec_.command.front();
+    const auto script = look_for_script({spec_.cwd, spec_.command, question_.env, {}});
+    out.script_is_here = script && script->can_read;
     out.first_port = spec_.placement.ports.first;
     out.last_port = spec_.placement.ports.last;
     if (spec_.reach.ssh_port) out.ssh = fmt::format("ssh -p {}", spec_.reach.ssh_port);
@@ -379,6 +385,25 @@ class Consulting {
 doctor::Consultation consult(const JobSpec& spec, const WatchConsult& watch, Look look) {
   const WithoutSigpipe ignored;
   return Consulting(spec, watch, look).run();
+}
+
+std::string doctor_command(const JobSpec& spec) {
+  std::string text = "horovodrun doctor";
+  const auto add = [&](std::string_view option, const std::string& value) {
+    if (!value.empty()) text += fmt::format(" {} {}", option, shell_word(value));
+  };
+  const Reach& reach = spec.reach;
+  const Placement& placement = spec.placement;
+  add("-H", print_hosts(spec.hosts, HostFormat::horovod));
+  add("-p", reach.ssh_port ? std::to_string(reach.ssh_port) : "");
+  for (const std::string& file : reach.identities) add("-i", file);
+  std::string agent;
+  for (const std::string& word : reach.rsh_agent)
+    agent += (agent.empty() ? "" : " ") + shell_word(word);
+  add("--rsh-agent", agent);
+  add("--network-interfaces", fmt::format("{}", fmt::join(placement.interfaces, ",")));
+  add("--port-range", placement.ports.first ? placement.ports.text() : "");
+  return text;
 }
 
 }  // namespace kolo

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "launcher/doctor/consultation.h"
 #include "launcher/job/job.h"
@@ -20,5 +21,8 @@ enum class Look { all, gpus };
 // reach each other; starts nothing else, and leaves nothing behind.  Waits for no host longer than
 // the start timeout and some seconds: one that hangs is told of as such.
 doctor::Consultation consult(const JobSpec&, const WatchConsult&, Look = Look::all);
+
+// Pure.  What a user types to have the hosts of a job looked at, by the same ways.
+std::string doctor_command(const JobSpec&);
 
 }  // namespace kolo

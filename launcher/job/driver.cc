@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "launcher/job/consult.h"
 #include "launcher/job/memory.h"
 #include "launcher/network/interfaces.h"
 
@@ -278,7 +279,8 @@ void Driver::on_host(const std::string& host, const agent::Ready& ready) {
   open_next();
   const Placement& wish = spec_.placement;
   agent::Survey survey{wish.gpu_pinning != GpuPinning::none,
-                       wish.bind_to != BindTo::none || wish.report, std::nullopt};
+                       wish.bind_to != BindTo::none || wish.report, wish.ports.first,
+                       wish.ports.last, std::nullopt};
   if (reception_) survey.doors = opener_for(named(host), wish, setting_.key);
   sessions_.at(host)->send(survey);
 }
@@ -290,9 +292,14 @@ void Driver::on_host(const std::string& host, const agent::Facts& facts) {
   note_progress();
   hear(heard::HostReady{host});
   if (progress_.hosts_ready < progress_.hosts) return;
-  if (!reception_ || knows_ways()) return arrange();
-  for (auto& [each, session] : sessions_)
-    session->send(agent::Knock{addressing_.to_knock_at(each)});
+  if (!reception_) return arrange();
+  recall_ways();
+  knock();
+}
+
+void Driver::knock() {
+  for (auto& [host, session] : sessions_)
+    session->send(agent::Knock{addressing_.to_knock_at(host)});
 }
 
 std::string Driver::question() const {
@@ -300,14 +307,15 @@ std::string Driver::question() const {
   return hex(sha256(view_of(text)));
 }
 
-bool Driver::knows_ways() {
-  if (!spec_.reach.remembers) return false;
-  const auto known = recall(read_memory(), question(), std::chrono::system_clock::now());
-  return known && addressing_.assume(*known);
+void Driver::recall_ways() {
+  if (!spec_.reach.remembers) return;
+  if (const auto known = recall(read_memory(), question(), std::chrono::system_clock::now()))
+    addressing_.assume(*known);
 }
 
+// Not again what was remembered: a better way may have been shut when it was chosen.
 void Driver::remember_ways() {
-  if (!spec_.reach.remembers) return;
+  if (!spec_.reach.remembers || addressing_.assumes()) return;
   KnownWays ways;
   for (const std::string& host : plan_.hosts())
     if (const auto way = addressing_.way_to(host)) ways[host] = way->ip;
@@ -320,6 +328,10 @@ void Driver::remember_ways() {
 void Driver::on_host(const std::string& host, const agent::Knocked& knocked) {
   addressing_.knocked(host, knocked.openings);
   if (!addressing_.all_knocked()) return;
+  if (addressing_.is_refuted()) {
+    addressing_.assume_nothing();
+    return knock();
+  }
   remember_ways();
   arrange();
 }
@@ -333,12 +345,10 @@ void Driver::arrange() {
 
 namespace {
 
-heard::Unfit for_want_of_a_way(const Unmet& unmet) {
+heard::Unfit for_want_of_a_way(const Unmet& unmet, const JobSpec& spec) {
   return {unmet.host,
-          fmt::format("host {} {}\n  Let the hosts connect to each other, on the ports of "
-                      "--port-range if that is given, or name other networks with "
-                      "--network-interfaces.",
-                      unmet.host, unmet.why),
+          fmt::format("host {} {}\n  {}   # who reaches whom, and what lets them", unmet.host,
+                      unmet.why, doctor_command(spec)),
           kExitNetwork};
 }
 
@@ -347,7 +357,7 @@ heard::Unfit for_want_of_a_way(const Unmet& unmet) {
 std::optional<heard::Unfit> Driver::find_ways() {
   for (const std::string& host : plan_.hosts()) {
     const auto way = reception_ ? addressing_.way_to(host) : kLoopback;
-    if (!way) return for_want_of_a_way(way.error());
+    if (!way) return for_want_of_a_way(way.error(), spec_);
     ways_[host] = *way;
   }
   return std::nullopt;
@@ -355,7 +365,7 @@ std::optional<heard::Unfit> Driver::find_ways() {
 
 std::optional<heard::Unfit> Driver::open_store() {
   const auto way = reception_ ? addressing_.way_to(Addressing::kLauncher) : kLoopback;
-  if (!way) return for_want_of_a_way(way.error());
+  if (!way) return for_want_of_a_way(way.error(), spec_);
   reception_.reset();
   auto store = StoreServer::start(loop_, {way->ip, 0}, setting_.key, {}, setting_.ports);
   if (!store)

@@ -58,8 +58,9 @@ class Driver {
   void on_output(const std::string& host, const agent::Output&, std::uint64_t seq);
 
   std::string question() const;
-  bool knows_ways();
+  void recall_ways();
   void remember_ways();
+  void knock();
   void arrange();
   std::optional<heard::Unfit> find_ways();
   std::optional<heard::Unfit> open_store();

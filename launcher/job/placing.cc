@@ -115,12 +115,7 @@ int natural_slots(const JobSpec& spec, const std::string& host, const std::vecto
 }
 
 agent::Opener opener_for(const HostSpec& host, const Placement& placement, const Key& key) {
-  return {host.name,
-          Bytes(key.bytes.begin(), key.bytes.end()),
-          placement.ports.first,
-          placement.ports.last,
-          placement.interfaces,
-          host.address};
+  return {host.name, Bytes(key.bytes.begin(), key.bytes.end()), placement.interfaces, host.address};
 }
 
 }  // namespace kolo

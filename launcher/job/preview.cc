@@ -11,6 +11,7 @@
 
 #include "base/process.h"
 #include "launcher/doctor/diagnose.h"
+#include "launcher/machine/script.h"
 
 namespace kolo {
 
@@ -98,14 +99,21 @@ void check_cores(const Plan& plan, std::vector<Check>& to) {
   to.push_back(here > cores ? doubtful("cores", text) : good("cores", text));
 }
 
-Check check_program(const JobSpec& spec) {
+// The program, and the script if it is told to run one.
+void check_program(const JobSpec& spec, std::vector<Check>& to) {
   std::vector<std::string> env;
   for (const auto& [name, value] : user_variables(spec.environment))
     env.push_back(fmt::format("{}={}", name, value));
   const auto program = find_program(spec.command.front(), env, spec.cwd);
-  if (program) return good("program", *program);
-  const bool missing = program.error().code() == Errc::not_found;
-  return bad("program", program.error().text(), missing ? kExitNoProgram : kExitCannotRun);
+  const bool missing = !program && program.error().code() == Errc::not_found;
+  to.push_back(
+      program ? good("program", *program)
+              : bad("program", program.error().text(), missing ? kExitNoProgram : kExitCannotRun));
+  const auto script = look_for_script({spec.cwd, spec.command, env, {}});
+  if (!script) return;
+  to.push_back(script->can_read ? good("script", script->path)
+                                : bad("script", script->why_not,
+                                      script->exists ? kExitCannotRun : kExitNoProgram));
 }
 
 // Whether the directory is there, or could be made.
@@ -171,7 +179,7 @@ Preview preview(const JobSpec& spec, const WatchConsult& watch) {
   } else {
     out.checks.push_back(bad("slots", plan.error().text(), kExitUsage));
   }
-  if (!out.plan || is_all_here(*out.plan)) out.checks.push_back(check_program(spec));
+  if (!out.plan || is_all_here(*out.plan)) check_program(spec, out.checks);
   if (!spec.output.directory.empty()) out.checks.push_back(check_output(spec.output.directory));
   WorkerEnvironment inherited{spec.environment.inherited, spec.environment.rules};
   out.inherited = static_cast<int>(user_variables(inherited).size());

@@ -25,6 +25,7 @@
 #include "launcher/machine/errand.h"
 #include "launcher/machine/libraries.h"
 #include "launcher/machine/python.h"
+#include "launcher/machine/script.h"
 
 namespace kolo {
 
@@ -174,14 +175,16 @@ FoundProgram look_for_program(const InspectionRequest& request) {
 struct Paths {
   std::optional<Folder> cwd;
   std::optional<FoundProgram> program;
+  std::optional<FoundScript> script;
   std::string python;  // which one is to be asked
-  KOLO_FIELDS(cwd, program, python)
+  KOLO_FIELDS(cwd, program, script, python)
 };
 
 Paths look_at_paths(const InspectionRequest& request) {
   Paths out;
   if (!request.cwd.empty()) out.cwd = look_at_folder(request.cwd);
   if (!request.argv.empty()) out.program = look_for_program(request);
+  out.script = look_for_script(request);
   out.python = python_of(request, out.program.value_or(FoundProgram{}));
   return out;
 }
@@ -313,6 +316,7 @@ Inspection inspect(const InspectionRequest& request, Deadline deadline) {
   if (auto found = paths.result(deadline, out.troubles)) {
     out.cwd = std::move(found->cwd);
     out.program = std::move(found->program);
+    out.script = std::move(found->script);
     take_python(found->python, request, deadline, out);
   }
   if (auto found = scratch.result(deadline, out.troubles)) out.scratch = std::move(found->folders);

@@ -69,6 +69,16 @@ struct FoundProgram {
   bool operator==(const FoundProgram&) const = default;
 };
 
+// What an interpreter is told to run: "python3 train.py".
+struct FoundScript {
+  std::string path;
+  bool exists = false, can_read = false;
+  std::string why_not;
+
+  KOLO_FIELDS(path, exists, can_read, why_not)
+  bool operator==(const FoundScript&) const = default;
+};
+
 // What could not be found out, and why.
 struct Trouble {
   enum class About { paths, scratch, libraries, gpus, python, all } about = About::all;
@@ -98,12 +108,13 @@ struct Inspection {
   std::vector<Folder> scratch;  // /tmp, /dev/shm and the home of whom the agent runs as
   std::optional<Python> python;
   std::optional<FoundProgram> program;  // none: nobody asked, or it could not be found out
+  std::optional<FoundScript> script;    // none: the same, or the program does not read one
   std::vector<Nic> nics;
   std::vector<Trouble> troubles;
 
   KOLO_FIELDS(hostname, kernel, architecture, identity, cores, cpu, memory_bytes, available_bytes,
               gpus, driver, libraries, nofile, nproc, memlock, is_root, cwd, scratch, python,
-              program, nics, troubles)
+              program, script, nics, troubles)
   bool operator==(const Inspection&) const = default;
 };
 

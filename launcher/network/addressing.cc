@@ -42,7 +42,9 @@ std::vector<std::string> Addressing::targets_of(const std::string& host) const {
 std::vector<Doorway> Addressing::to_knock_at(const std::string& host) const {
   std::vector<Doorway> out;
   for (const std::string& target : targets_of(host))
-    if (const auto doors = doors_.find(target); doors != doors_.end())
+    if (const auto assumed = assumed_.find(target); assumed != assumed_.end())
+      out.push_back({target, {assumed->second}});
+    else if (const auto doors = doors_.find(target); doors != doors_.end())
       out.push_back({target, doors->second});
   return out;
 }
@@ -74,6 +76,19 @@ bool Addressing::assume(const std::map<std::string, std::string>& addresses) {
   }
   assumed_ = std::move(assumed);
   return true;
+}
+
+bool Addressing::is_refuted() const {
+  const auto found_none = [](const auto& openings) {
+    return std::any_of(openings.second.begin(), openings.second.end(),
+                       [](const auto& opening) { return opening.second.doors.empty(); });
+  };
+  return assumes() && std::any_of(knocks_.begin(), knocks_.end(), found_none);
+}
+
+void Addressing::assume_nothing() {
+  assumed_.clear();
+  knocks_.clear();
 }
 
 Result<Door, Unmet> Addressing::way_to(const std::string& host) const {

@@ -37,8 +37,14 @@ class Addressing {
   // In a line: who has which addresses.
   std::string question() const;
 
-  // Takes it for granted that each is reached at that address.  Whether all have it.
+  // Each was reached at that address a while ago, and is knocked at there only.  False, and nothing
+  // is assumed, if one does not have it any more.
   bool assume(const std::map<std::string, std::string>& addresses);
+  bool assumes() const { return !assumed_.empty(); }
+
+  // Somebody has not reached what was assumed.  All have to knock again, after assume_nothing().
+  bool is_refuted() const;
+  void assume_nothing();
 
   // The address that all who tried have reached: the fastest interface first, version 4 before 6.
   Result<Door, Unmet> way_to(const std::string& host) const;

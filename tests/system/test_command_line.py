@@ -259,10 +259,10 @@ def test_a_dry_run_starts_nothing_and_says_what_would_be(tmp_path):
 
 
 def test_a_dry_run_for_scripts():
-    ended = run("-np", 2, "--dry-run", "--json", "--cycle-time-ms", 3, "-x", "A=b", "python3", "a b", cwd="/")
+    ended = run("-np", 2, "--dry-run", "--json", "--cycle-time-ms", 3, "-x", "A=b", "true", "a b", cwd="/")
     found = json.loads(ended.out)
     assert ended.code == 0 and found["exit_code"] == 0 and found["np"] == 2 and found["cwd"] == "/"
-    assert found["command"] == ["python3", "a b"] and found["env"]["A"] == "b"
+    assert found["command"] == ["true", "a b"] and found["env"]["A"] == "b"
     assert found["env"]["HOROVOD_CYCLE_TIME"] == "3.0" and found["env"]["KOLO_JOB_KEY"] == "(secret)"
     assert [w["env"]["HOROVOD_RANK"] for w in found["workers"]] == ["0", "1"]
     assert all(check["ok"] for check in found["checks"])
@@ -279,6 +279,9 @@ def test_a_dry_run_finds_what_would_fail(arguments, code, says):
 
 def test_a_dry_run_looks_for_the_program():
     assert run("-np", 1, "--dry-run", "no-such-program").code == 127
+    for command in (("python3", "train.py"), ("bash", "-e", "./train.sh")):
+        ended = run("-np", 1, "--dry-run", *command, cwd="/")
+        assert ended.code == 127 and "No such file or directory" in ended.out, ended
     ended = run("-np", 1, "--dry-run", "--", "true")
     assert ended.code == 127 and "leave it out" in ended.err, ended
 

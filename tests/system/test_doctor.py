@@ -263,6 +263,27 @@ def test_a_program_that_may_not_be_executed(hosts):
               f"ssh h2 'chmod +x {TRAIN}'")
 
 
+def test_no_script(hosts):
+    script = f"{ROOM}/train.py"
+    words = ["/usr/bin/python3", "-u", "train.py", "--epochs", "3"]
+    everywhere = ["h1", "h2", "h3"]
+    named(see(hosts, *words), "bad", "files", f"the script {script} is not there", "find . -name train.py", everywhere)
+    dry = hosts["h0"].run([k.HOROVODRUN, "-np", "3", "-H", "h1:1,h2:1,h3:1", "--dry-run", *words], cwd=ROOM, timeout=60)
+    assert dry.returncode == 118 and f"the script {script} is not there" in dry.stdout, dry
+    with contextlib.ExitStack() as placed:
+        for name in ("h0", "h1", "h3"):
+            placed.enter_context(seeded(hosts[name], f"touch {script}", f"rm {script}"))
+        named(see(hosts, *words), "bad", "files", f"the script {script} is not there", f"scp -p {script} h2:{script}")
+        assert see(hosts, *words, on="h1:1,h3:1").code == 0
+
+
+def test_a_script_that_cannot_be_read(hosts):
+    script = f"{ROOM}/train.sh"
+    with seeded(hosts["h2"], f"touch {script} && chmod 0 {script}", f"rm {script}"):
+        named(see(hosts, "sh", "train.sh", on="bob@h2:1"), "bad", "files", f"the script {script} cannot be read",
+              f"ssh bob@h2 'chmod u+r {script}'")
+
+
 # Versions.
 
 def fake_python(host, body):

@@ -36,6 +36,15 @@ def test_a_report_for_programs_lies_beside_the_output(tmp_path):
     assert not (tmp_path / "failure.json").exists()
 
 
+@pytest.mark.parametrize("umask, mode", [(0o022, 0o644), (0o077, 0o600)])
+def test_what_lies_in_the_directory_of_the_output_is_as_wide_as_the_user_s_files_are(tmp_path, umask, mode):
+    done = subprocess.run([k.HOROVODRUN, "-np", "1", "--output-filename", str(tmp_path), "false"], capture_output=True,
+                          umask=umask, timeout=30 * k.SLOW)
+    made = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert {path.name for path in made} == {"stdout", "stderr", "failure.json"}, done
+    assert {path.stat().st_mode & 0o777 for path in made} == {mode}, done
+
+
 def test_the_end_does_not_wait_for_those_who_stand_still(mark):
     """One ignores SIGTERM, one is stopped, one's child holds its stdout."""
     program = ("case $RANK in 0) sleep 0.3; exit 3;; 1) trap '' TERM; while :; do sleep 0.1; done;; "

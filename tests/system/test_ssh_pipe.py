@@ -3,6 +3,7 @@ import os
 import pathlib
 import shutil
 import signal
+import statistics
 import struct
 import subprocess
 import time
@@ -106,18 +107,23 @@ def test_login_shells_of_all_kinds_may_say_what_they_want(hosts, pipe, user):
     hosts["h1"].run(["sh", "-c", f"rm ~/{name}"], user=user)
 
 
-def test_how_long_it_takes(pipe, capsys):
-    took = []
-    for _ in range(7):
+def test_how_long_it_takes(hosts, pipe, capsys):
+    """In turn with ssh itself, which has the same machine at the same time: 60 ms beside 210 where nothing else runs."""
+    took, of_ssh = [], []
+    for _ in range(9):
         began = time.monotonic()
         p = pipe("--", "h1")
         reached = p.reaches()
         p.says_hello()
         took.append((time.monotonic() - began) * 1e3)
         assert p.closes() == []
+        began = time.monotonic()
+        assert hosts["h0"].run(["ssh", "h1", "true"]).returncode == 0
+        of_ssh.append((time.monotonic() - began) * 1e3)
+    ratio = statistics.median(took) / statistics.median(of_ssh)
     with capsys.disabled():
-        print(f"\n[from start to Ready {min(took):.0f} to {max(took):.0f} ms; the last: {reached}]")
-    assert min(took) < 300 * k.SLOW
+        print(f"\n[from start to Ready {min(took):.0f} to {max(took):.0f} ms, {ratio:.2f} of ssh's; the last: {reached}]")
+    assert ratio < 0.6 * k.SLOW
 
 
 def test_much_goes_through(pipe, capsys):

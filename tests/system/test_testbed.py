@@ -49,7 +49,8 @@ def test_a_host_with_the_wrong_key_is_refused(hosts):
 
 
 @pytest.mark.parametrize("user, shell, question", [
-    ("bob", "bash", "echo $BASH_VERSION"), ("carol", "tcsh", "echo $tcsh"), ("finn", "fish", "echo $FISH_VERSION")])
+    ("bob", "bash", "echo $BASH_VERSION"), ("carol", "tcsh", "echo $tcsh"), ("finn", "fish", "echo $FISH_VERSION"),
+    ("sue", "sh", "echo 0 $0")])
 def test_users_log_in_with_shells_of_their_own(hosts, user, shell, question):
     done = ssh(hosts, f"{user}@h1", f"{question}; whoami; pwd")
     version, name, home = done.stdout.splitlines()

@@ -33,6 +33,12 @@ def test_this_machine_is_known_by_its_own_name(mark):
     assert run("-np", 1, "-H", f"{socket.gethostname()}:1", "true").code == 0
 
 
+def test_whoever_listens_is_told_a_port_of_the_range(mark):
+    ended = run("-np", 1, "--port-range", "24000-24099", "sh", "-c", "echo $MASTER_PORT $HOROVOD_GLOO_RENDEZVOUS_PORT")
+    ports = [int(word) for word in ended.out.removeprefix("[0]<stdout>:").split()]
+    assert len(ports) == 2 and all(24000 <= port <= 24099 for port in ports), ended
+
+
 def test_a_job_inside_a_job_has_its_own_ranks(mark):
     ended = run("-np", 2, k.HOROVODRUN, "-np", "2", "sh", "-c", "echo $HOROVOD_RANK of $HOROVOD_SIZE")
     assert ended.code == 0 and sorted(ended.out.splitlines()) == sorted(

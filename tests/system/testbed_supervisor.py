@@ -23,7 +23,8 @@ import testbed_kernel as kernel
 FILES = pathlib.Path("/run/testbed")
 ROOT_HOME = pathlib.Path(pwd.getpwuid(0).pw_dir)
 HOMES = pathlib.Path("/home")
-USERS = {"bob": (2001, "/bin/bash"), "carol": (2002, "/bin/tcsh"), "finn": (2003, "/usr/bin/fish")}
+USERS = {"bob": (2001, "/bin/bash"), "carol": (2002, "/bin/tcsh"), "finn": (2003, "/usr/bin/fish"),
+         "sue": (2004, "/bin/sh")}
 SSHD_READY = "/run/sshd.pid"
 SSHD_OPTIONS = {
     "HostKey": "/etc/ssh/ssh_host_ed25519_key", "AuthorizedKeysFile": "/etc/ssh/authorized_keys",

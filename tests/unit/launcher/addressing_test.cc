@@ -98,7 +98,7 @@ TEST_CASE("interfaces narrow the choice") {
   CHECK(narrowed(doors, {}, "fd00::1") == std::vector<Door>{kEthV6});
 }
 
-TEST_CASE("what is known from before is taken for granted if everybody still has that address") {
+TEST_CASE("what is known from before is tried first, if everybody still has that address") {
   Addressing addressing({"a", "b"});
   for (const char* host : {"a", "b", Addressing::kLauncher})
     addressing.has_doors(host, {kEth, kFast});
@@ -108,11 +108,36 @@ TEST_CASE("what is known from before is taken for granted if everybody still has
       {{"a", "10.0.0.1"}, {"b", "10.9.9.9"}, {Addressing::kLauncher, "10.0.0.1"}}));
   CHECK(addressing.assume(
       {{"a", "10.0.0.1"}, {"b", "10.1.0.1"}, {Addressing::kLauncher, "10.0.0.1"}}));
+  CHECK(addressing.to_knock_at("a") ==
+        std::vector<Doorway>{{Addressing::kLauncher, {kEth}}, {"b", {kFast}}});
   CHECK(*addressing.way_to("a") == kEth);
   CHECK(*addressing.way_to("b") == kFast);
   CHECK(addressing.question() == question);
   addressing.has_doors("b", {kEth});
   CHECK(addressing.question() != question);
+}
+
+TEST_CASE("what is known from before and not reached any more is forgotten, and all is tried") {
+  Addressing addressing({"a", "b"});
+  std::map<std::string, std::string> known;
+  for (const char* host : {"a", "b", Addressing::kLauncher}) {
+    addressing.has_doors(host, {kEth, kFast});
+    known[host] = kFast.ip;
+  }
+  REQUIRE(addressing.assume(known));
+  addressing.knocked("a", {{Addressing::kLauncher, {0}, ""}, {"b", {0}, ""}});
+  CHECK_FALSE(addressing.is_refuted());
+  addressing.knocked("b", {{Addressing::kLauncher, {0}, ""}, {"a", {}, "nobody answers"}});
+  REQUIRE(addressing.all_knocked());
+  CHECK(addressing.is_refuted());
+
+  addressing.assume_nothing();
+  CHECK_FALSE((addressing.all_knocked() || addressing.is_refuted()));
+  CHECK(addressing.to_knock_at("a") ==
+        std::vector<Doorway>{{Addressing::kLauncher, {kEth, kFast}}, {"b", {kEth, kFast}}});
+  addressing.knocked("a", {{Addressing::kLauncher, {0}, ""}, {"b", {0}, ""}});
+  addressing.knocked("b", {{Addressing::kLauncher, {0}, ""}, {"a", {0}, ""}});
+  CHECK(*addressing.way_to("a") == kEth);
 }
 
 TEST_CASE("whoever opened what, an address that is chosen was reached by all who tried") {

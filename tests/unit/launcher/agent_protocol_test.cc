@@ -40,9 +40,8 @@ Down some_down() {
     case 7:
       return Resume{};
     case 8:
-      return Survey{
-          any<bool>(), any<bool>(),
-          Opener{any<std::string>(), any<Bytes>(), 1, 2, any<Strings>(), any<std::string>()}};
+      return Survey{any<bool>(), any<bool>(), 1, 2,
+                    Opener{any<std::string>(), any<Bytes>(), any<Strings>(), any<std::string>()}};
     case 10:
       return Knock{{{any<std::string>(), {{any<std::string>(), any<std::string>(), 7, 8}}}}};
     case 9:

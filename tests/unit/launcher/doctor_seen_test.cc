@@ -122,6 +122,21 @@ TEST_CASE("the program is not there, or may not be executed") {
                       "ssh h2 'chmod +x /data/train'"});
 }
 
+TEST_CASE("the script is not there, or cannot be read") {
+  Ward ward(3);
+  ward.consultation.script_is_here = true;
+  ward.seen(2).script = FoundScript{"/data/train.py", false, false, "No such file"};
+  check(ward.only(), {Severity::bad, Class::files, "the script /data/train.py is not there",
+                      "scp -p /data/train.py h2:/data/train.py"});
+  ward.consultation.script_is_here = false;
+  ward.seen(3).script = ward.seen(2).script;
+  CHECK(ward.only().fix == "find . -name train.py");
+  ward.seen(3).script.reset();
+  ward.seen(2).script->exists = true;
+  check(ward.only(), {Severity::bad, Class::files, "the script /data/train.py cannot be read",
+                      "ssh h2 'chmod u+r /data/train.py'"});
+}
+
 TEST_CASE("the odd one out is named by its version") {
   Ward ward(3);
   SECTION("of Python") {

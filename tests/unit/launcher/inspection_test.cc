@@ -14,6 +14,7 @@
 #include "launcher/machine/errand.h"
 #include "launcher/machine/libraries.h"
 #include "launcher/machine/python.h"
+#include "launcher/machine/script.h"
 
 namespace kolo {
 
@@ -105,6 +106,49 @@ TEST_CASE("a program is missing, or is there and cannot be executed") {
   CHECK(plain.path == scene.path("bin/./train"));
   scene.file("bin/train", "#! /bin/sh -e\n", 0755);
   CHECK(seen({.argv = {"train"}, .env = env}).program.value().interpreter == "/bin/sh -e");
+}
+
+TEST_CASE("what an interpreter is told to run is its first word that is no option's") {
+  const auto script = [](std::vector<std::string> argv) {
+    const auto found = script_of(argv);
+    return found ? found->name : "";
+  };
+  CHECK(script({"python3", "train.py", "-c", "x"}) == "train.py");
+  CHECK(script({"/opt/venv/bin/python3.12", "-u", "-W", "ignore", "-Xdev", "a.py"}) == "a.py");
+  CHECK(script({"python", "-uX", "dev", "--check-hash-based-pycs", "never", "--", "-a.py"}) ==
+        "-a.py");
+  CHECK(script({"bash", "-eo", "pipefail", "+x", "--rcfile", "rc", "run.sh"}) == "run.sh");
+  for (const std::vector<std::string>& none : {std::vector<std::string>{"python3", "-m", "train"},
+                                               {"python3", "-uc", "print()", "x"},
+                                               {"python3", "-", "x"},
+                                               {"python3", "-u"},
+                                               {"python3", "-W"},
+                                               {"sh", "-ec", "train.sh"},
+                                               {"bash", "-s", "x"},
+                                               {"./train", "x"},
+                                               {"pythia/train", "train.py"},
+                                               {}})
+    CHECK(script(none).empty());
+}
+
+TEST_CASE("a script is read, missing, or in the shell's path; none is looked for in vain") {
+  Scene scene;
+  scene.file("bin/tool", "", 0755);
+  const auto look = [&](const std::string& program, const std::string& name) {
+    return seen({.cwd = scene.path(""),
+                 .argv = {program, name},
+                 .env = with_path(scene.path("bin"))})
+        .script.value();
+  };
+  const auto missing = look("python3", "train.py");
+  CHECK(missing.path == scene.path("train.py"));
+  CHECK_FALSE((missing.exists || missing.can_read));
+  CHECK(missing.why_not == scene.path("train.py") + ": No such file or directory");
+  scene.file("train.py");
+  CHECK(look("python3", "train.py").can_read);
+  CHECK(look("sh", "tool").path == scene.path("bin/tool"));
+  CHECK_FALSE(look("python3", "tool").exists);
+  CHECK_FALSE(seen({.cwd = "/", .argv = {"true", "train.py"}}).script);
 }
 
 TEST_CASE("the Python is the command's own: by its name, by its script, or what is there") {
