@@ -112,6 +112,16 @@ Result<StdinTo> parse_stdin(const std::string& text, int np) {
   return StdinTo{StdinTo::Who::rank, static_cast<int>(*rank)};
 }
 
+// Both options mean the same list.
+std::vector<std::string> interfaces_of(const Values& values) {
+  std::vector<std::string> names;
+  for (const auto* name : {"--network-interfaces", "--network-interface"})
+    for (const std::string& list : values.all(name))
+      for (const auto each : split(list, ','))
+        if (std::find(names.begin(), names.end(), each) == names.end()) names.emplace_back(each);
+  return names;
+}
+
 Result<Unit> apply_placement(const Values& values, RunJob& run) {
   Placement& placement = run.spec.placement;
   const auto pinning = values.text("--gpu-pinning").value_or("indexed");
@@ -130,10 +140,7 @@ Result<Unit> apply_placement(const Values& values, RunJob& run) {
                     fmt::format("{}, not {}", ports.error().text(), python_repr(*text)));
     placement.ports = *ports;
   }
-  for (const auto* name : {"--network-interfaces", "--network-interface"})
-    for (const std::string& text : values.all(name))
-      for (const auto interface : split(text, ','))
-        if (!interface.empty()) placement.interfaces.emplace_back(interface);
+  placement.interfaces = interfaces_of(values);
   if (const auto text = values.text("--stdin")) {
     const auto to = parse_stdin(*text, run.spec.np);
     if (!to) return to.error();

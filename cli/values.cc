@@ -1,12 +1,9 @@
 #include "cli/values.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-
-#include "base/text.h"
 
 namespace kolo {
 
@@ -28,24 +25,6 @@ std::string variable_text(const Option& option, const Values& values) {
   const std::string text = *values.text(option.name());
   if (option.kind == Kind::integer) return std::to_string(*python_int(text) * option.scale);
   return option.kind == Kind::number ? python_float_text(*python_float(text)) : text;
-}
-
-// Both options mean the same list.
-std::vector<std::string> interfaces_of(const Values& values) {
-  std::vector<std::string> names;
-  for (const auto name : {"--network-interfaces", "--network-interface"})
-    for (const std::string& list : values.all(name))
-      for (const auto each : split(list, ','))
-        if (!each.empty() && std::find(names.begin(), names.end(), each) == names.end())
-          names.emplace_back(each);
-  return names;
-}
-
-void add_interfaces(const Values& values, std::vector<Variable>& to) {
-  const auto names = interfaces_of(values);
-  if (names.empty()) return;
-  to.emplace_back("NCCL_SOCKET_IFNAME", fmt::format("{}", fmt::join(names, ",")));
-  to.emplace_back("HOROVOD_GLOO_IFACE", names.front());
 }
 
 }  // namespace
@@ -121,12 +100,10 @@ std::vector<Given> merged(std::span<const Given> file, std::span<const Given> co
 std::vector<Variable> worker_variables(const Values& values) {
   std::vector<Variable> out;
   for (const Option& option : options()) {
-    if (option.variable.empty() || option.kind == Kind::interfaces || !values.has(option.name()))
-      continue;
+    if (option.variable.empty() || !values.has(option.name())) continue;
     if (!option.needs.empty() && !values.has(option.needs)) continue;
     out.emplace_back(option.variable, variable_text(option, values));
   }
-  add_interfaces(values, out);
   return out;
 }
 

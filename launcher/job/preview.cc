@@ -1,6 +1,7 @@
 #include "launcher/job/preview.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -8,9 +9,11 @@
 #include <filesystem>
 #include <set>
 #include <thread>
+#include <unordered_set>
 
 #include "base/process.h"
 #include "launcher/doctor/diagnose.h"
+#include "launcher/job/here.h"
 
 namespace kolo {
 
@@ -34,18 +37,16 @@ Check bad(std::string what, std::string text, int exit_code) {
 }
 
 bool is_all_here(const Plan& plan) {
-  const auto names = names_of_this_machine();
-  const auto hosts = plan.hosts();
-  return std::all_of(hosts.begin(), hosts.end(),
-                     [&](const std::string& host) { return is_this_machine(host, names); });
+  return hosts_here(plan).size() == plan.hosts().size();
 }
 
 // The hosts that have workers; of the others is told that they have none.
 std::vector<HostSpec> used_hosts(const JobSpec& spec, const Plan& plan, std::vector<Check>& to) {
-  const auto used = plan.hosts();
+  const auto hosts = plan.hosts();
+  const std::unordered_set<std::string> used(hosts.begin(), hosts.end());
   std::vector<HostSpec> out;
   for (const HostSpec& host : spec.hosts)
-    if (std::find(used.begin(), used.end(), host.name) != used.end())
+    if (used.contains(host.name))
       out.push_back(host);
     else
       to.push_back(doubtful("host " + host.name, "no worker is left for it"));
@@ -87,15 +88,16 @@ void check_hosts(JobSpec spec, const Plan& plan, const WatchConsult& watch,
 }
 
 // Two workers that share a core wait for each other.
-void check_cores(const Plan& plan, std::vector<Check>& to) {
-  const auto names = names_of_this_machine();
-  const auto here = std::count_if(plan.slots.begin(), plan.slots.end(), [&](const Slot& slot) {
-    return is_this_machine(slot.host, names);
-  });
-  if (here == 0) return;
-  const auto cores = std::thread::hardware_concurrency();
-  const auto text = fmt::format("{} workers on this machine, {} cores", here, cores);
-  to.push_back(here > cores ? doubtful("cores", text) : good("cores", text));
+Check check_cores(const Plan& plan) {
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  const auto text = fmt::format("{} workers on this machine, {} cores", plan.size(), cores);
+  return plan.size() > cores ? doubtful("cores", text) : good("cores", text);
+}
+
+Check check_network(const JobSpec& spec, const Plan& plan) {
+  const auto fit = check_interfaces_here(spec.placement, plan);
+  return fit ? good("network", fmt::format("{}", fmt::join(spec.placement.interfaces, ", ")))
+             : bad("network", fit.error().text(), kExitUsage);
 }
 
 Check check_program(const JobSpec& spec) {
@@ -166,7 +168,8 @@ Preview preview(const JobSpec& spec, const WatchConsult& watch) {
     out.plan = std::move(*plan);
     out.checks.push_back(good("slots", fmt::format("enough for {} workers", spec.np)));
     check_hosts(spec, *out.plan, watch, out.checks);
-    if (is_all_here(*out.plan)) check_cores(*out.plan, out.checks);
+    if (!spec.placement.interfaces.empty()) out.checks.push_back(check_network(spec, *out.plan));
+    if (is_all_here(*out.plan)) out.checks.push_back(check_cores(*out.plan));
     out.common = common_variables(spec, *out.plan);
   } else {
     out.checks.push_back(bad("slots", plan.error().text(), kExitUsage));

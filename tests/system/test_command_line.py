@@ -196,6 +196,21 @@ def test_variables_are_given_and_kept_back():
     assert ended.out == "[0]<stdout>:x y,,2,3,h\n", ended
 
 
+def test_an_interface_that_is_named_is_used_by_all(tmp_path):
+    ended = run("-np", 1, "--network-interface", "lo", "sh", "-c",
+                "echo $HOROVOD_GLOO_IFACE $NCCL_SOCKET_IFNAME $GLOO_SOCKET_IFNAME")
+    assert ended.out == "[0]<stdout>:lo lo lo\n", ended
+
+
+@pytest.mark.parametrize("names", ["eth99", "lo,eth99"])
+def test_an_interface_that_is_not_there_is_said_before_anything_starts(names, tmp_path):
+    ended = run("-np", 1, "--network-interfaces", names, "touch", tmp_path / "ran")
+    says = r"--network-interfaces: this machine has no interface eth99 with an address; it has lo\b"
+    assert ended.code == 2 and re.search(says, ended.err) and not (tmp_path / "ran").exists(), ended
+    looked = run("-np", 1, "--network-interfaces", names, "--dry-run", "true")
+    assert looked.code == 2 and re.search(says, looked.out), looked
+
+
 # Output
 
 def test_output_is_kept_in_files_with_its_tags(tmp_path):
