@@ -7,11 +7,14 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <thread>
 #include <unordered_set>
 
 #include "base/process.h"
+#include "base/status_page.h"
+#include "base/text.h"
 #include "launcher/doctor/diagnose.h"
 #include "launcher/job/here.h"
 
@@ -126,23 +129,49 @@ Check check_output(const std::string& directory) {
   return good("output", fmt::format("{} can be written to", directory));
 }
 
+constexpr auto kAtTheStart = "(chosen at the start)";
+
 // What is secret, or not known before the start, is only named.
+std::string shown(const Variable& variable) {
+  static const std::map<std::string, std::string> kNamed = {
+      {"KOLO_JOB_KEY", "(secret)"},
+      {"KOLO_STORE", kAtTheStart},
+      {"HOROVOD_GLOO_RENDEZVOUS_ADDR", kAtTheStart},
+      {"HOROVOD_GLOO_RENDEZVOUS_PORT", kAtTheStart},
+      {"MASTER_ADDR", kAtTheStart},
+      {"MASTER_PORT", kAtTheStart},
+  };
+  const auto named = kNamed.find(variable.first);
+  return named == kNamed.end() ? variable.second : named->second;
+}
+
+HostShare share_of_some_host(const Placement& placement) {
+  HostShare share{.ip = kAtTheStart, .interface = kAtTheStart, .chosen = placement.interfaces};
+  if (placement.gpu_pinning != GpuPinning::none)
+    for (const auto* name : {"KOLO_GPU", "CUDA_VISIBLE_DEVICES"})
+      share.gpu.emplace_back(name, "(where its host has GPUs)");
+  return share;
+}
+
+// A worker's recipe, without what is its own alone and what the launcher has just like that.
 std::vector<Variable> common_variables(const JobSpec& spec, const Plan& plan) {
-  std::vector<Variable> out;
-  for (const auto* entries : {&spec.environment.tunables, &spec.environment.exported})
-    for (const std::string& entry : *entries) {
-      const auto equals = entry.find('=');
-      out.emplace_back(entry.substr(0, equals), entry.substr(equals + 1));
-    }
-  for (auto& variable : job_variables({}, plan)) {
-    if (variable.first == "KOLO_JOB_KEY") variable.second = "(secret)";
-    for (const auto name : {"KOLO_STORE", "HOROVOD_GLOO_RENDEZVOUS_ADDR",
-                            "HOROVOD_GLOO_RENDEZVOUS_PORT", "MASTER_ADDR", "MASTER_PORT"})
-      if (variable.first == name) variable.second = "(chosen at the start)";
-    out.push_back(std::move(variable));
+  const Setting setting{spec.command, spec.environment, spec.cwd, {}, {}, spec.placement.ports, {}};
+  const Slot& slot = plan.slots.front();
+  const auto recipe = make_recipe(setting, slot, plan, share_of_some_host(spec.placement));
+  std::set<Variable> others;
+  for (auto& variable : user_variables({spec.environment.inherited, spec.environment.rules}))
+    others.insert(std::move(variable));
+  for (auto& variable : slot_variables(slot, plan)) others.insert(std::move(variable));
+  std::map<std::string, std::string> out = {{kStatusVariable, kAtTheStart}};
+  for (const std::string& entry : recipe.env) {
+    const auto equals = entry.find('=');
+    Variable variable{entry.substr(0, equals), entry.substr(equals + 1)};
+    if (others.contains(variable)) continue;
+    out[variable.first] = shown(variable);
   }
-  std::sort(out.begin(), out.end());
-  return out;
+  for (const auto name : split(out["KOLO_DEFAULTS"], ','))
+    if (name == "OMP_NUM_THREADS") out["OMP_NUM_THREADS"] = "(a share of its host's cores)";
+  return {out.begin(), out.end()};
 }
 
 // One set of codes, whether a job or the doctor finds it.
@@ -176,7 +205,7 @@ Preview preview(const JobSpec& spec, const WatchConsult& watch) {
   }
   if (!out.plan || is_all_here(*out.plan)) out.checks.push_back(check_program(spec));
   if (!spec.output.directory.empty()) out.checks.push_back(check_output(spec.output.directory));
-  WorkerEnvironment inherited{spec.environment.inherited, spec.environment.rules};
+  const WorkerEnvironment inherited{spec.environment.inherited, spec.environment.rules};
   out.inherited = static_cast<int>(user_variables(inherited).size());
   return out;
 }

@@ -283,6 +283,28 @@ def test_a_dry_run_for_scripts():
     assert all(check["ok"] for check in found["checks"])
 
 
+def test_a_dry_run_names_what_a_worker_really_gets():
+    arguments = ["-np", 1, "--port-range", "23000-23099", "--start-timeout", 40, "-x", "A=b"]
+    found = json.loads(run(*arguments, "--gpu-pinning", "none", "--dry-run", "--json", "env").out)
+    out = run(*arguments, "--gpu-pinning", "none", "env", env={"OF_THE_LAUNCHER": "1"}).out
+    got = set(re.findall(r"^\[0\]<stdout>:(\w+)=", out, re.M))
+    told = {**found["env"], **found["workers"][0]["env"]}
+    assert set(told) <= got and got - set(told) <= {*os.environ, "OF_THE_LAUNCHER"}, (got, told)
+    assert told["KOLO_PORT_RANGE"] == "23000-23099" and told["HOROVOD_START_TIMEOUT"] == "40"
+
+
+def test_a_dry_run_shows_how_the_job_would_be_held():
+    asked = ["--grace", 2.5, "--stdin", "all", "--gpu-pinning", "exclusive", "--bind-to", "numa", "--port-range",
+             "23000-23099", "--exit-code-policy", "rank0"]
+    shown = {name: str(value) for name, value in zip(asked[::2], asked[1::2])}
+    assert json.loads(run("-np", 1, *asked, "--dry-run", "--json", "true").out)["options"] == shown
+    text = run("-np", 1, *asked, "--dry-run", "true").out
+    assert not [name for name, value in shown.items() if not re.search(rf"^  {name} +{value}$", text, re.M)], text
+    assert json.loads(run("-np", 1, "--dry-run", "--json", "true").out)["options"] == {
+        "--grace": "5", "--stdin": "0", "--gpu-pinning": "indexed", "--bind-to": "none", "--port-range": None,
+        "--exit-code-policy": "first"}
+
+
 @pytest.mark.parametrize("arguments, code, says", [
     (["-np", 3, "-H", "localhost:2"], 2, "Requested more processes"),
     (["-np", 1, "-H", "example.invalid:2"], 110, "nobody knows this name"),
