@@ -37,9 +37,14 @@ Result<std::optional<int>> integer_or_variable(const Values& values, const ReadV
   return std::optional(static_cast<int>(*number));
 }
 
+bool is_elastic(const Values& values) {
+  return values.has("--host-discovery-script") || values.has("--min-np");
+}
+
 Result<Unit> apply_times(const Values& values, const ReadVariable& variable, RunJob& run) {
-  const auto elastic = integer_or_variable(values, variable, "--elastic-timeout");
-  if (!elastic) return elastic.error();
+  if (is_elastic(values))
+    if (const auto wait = integer_or_variable(values, variable, "--elastic-timeout"); !wait)
+      return wait.error();
   if (const auto grace = values.number("--grace")) run.spec.grace = seconds(*grace);
   const auto start = integer_or_variable(values, variable, "--start-timeout");
   if (!start) return start.error();

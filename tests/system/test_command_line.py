@@ -19,8 +19,7 @@ SECTION_1_1 = [
     (["--num-proc", 1, "echo", "a"], "[0]<stdout>:a", 0),
     (["-np=1", "echo", "a"], "[0]<stdout>:a", 0),
     (["-np1", "true"], "the following arguments are required: -np/--num-proc", 2),
-    (["-np", 1, "--", "true"], "horovodrun: rank 0 on host localhost could not be started: there is no program -- in PATH",
-     127),
+    (["-np", 1, "--", "true"], "rank 0 on host localhost could not be started: there is no program -- in PATH", 127),
     (["true"], "the following arguments are required: -np/--num-proc", 2),
     (["-np", 1, "--unknown", "true"], "unrecognized arguments: --unknown", 2),
     (["-np", "x", "true"], "argument -np/--num-proc: invalid int value: 'x'", 2),
@@ -29,6 +28,8 @@ SECTION_1_1 = [
      "argument --fusion-threshold-mb: must be from 0 to 1048576, not -1", 2),
     (["-np", 2], "no command to run was given", 2),
     (["-v"], "0.28.1\nKolo 0.1.0", 0),
+    (["-h"], run("--help").out.rstrip("\n"), 0),
+    (["-cb"], run("--check-build").out.rstrip("\n"), 0),
 ]
 
 
@@ -46,8 +47,13 @@ def test_section_1_1(arguments, says, code):
         assert says in ended.err, ended
 
 
-def test_help_and_check_build_need_no_number():
-    assert run("-h").code == run("-cb").code == 0
+def test_under_lsf_the_number_need_not_be_said():
+    here = socket.gethostname()
+    ended = run("sh", "-c", "echo $HOROVOD_SIZE", env={"LSB_JOBID": "7", "LSB_MCPU_HOSTS": f"{here} 2"})
+    assert ended.code == 0 and ended.out == "[0]<stdout>:2\n[1]<stdout>:2\n", ended
+    ended = run("echo", "hi", env={"LSB_JOBID": "7"})
+    assert ended.out == "[0]<stdout>:hi\n", ended
+    assert ended.err == "horovodrun: note: LSF job 7 names no hosts, so this one is used\n", ended
 
 
 @pytest.mark.parametrize("arguments, says", [
@@ -155,6 +161,7 @@ def test_a_job_inside_a_job_does_not_take_the_whole_allocation():
     (["rack[1-2]n[01-02]:4,u@login", "--format", "horovod"], "rack1n01:4,rack1n02:4,rack2n01:4,rack2n02:4,u@login\n"),
     (["a[1-2]:4,b", "--format", "openmpi"], "a1 slots=4\na2 slots=4\nb\n"),
     (["node01:4,node02:4,x:1", "--format", "slurm"], "node[01-02],x\n"),
+    (["u@a/10.0.0.1:4", "--format", "openmpi"], "u@a slots=4\n"),
 ])
 def test_hosts_are_shown_in_any_notation(arguments, out):
     ended = run("hosts", *arguments)
