@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <set>
 
 namespace kolo {
 
@@ -25,6 +26,18 @@ std::string variable_text(const Option& option, const Values& values) {
   const std::string text = *values.text(option.name());
   if (option.kind == Kind::integer) return std::to_string(*python_int(text) * option.scale);
   return option.kind == Kind::number ? python_float_text(*python_float(text)) : text;
+}
+
+void add(const Option& option, CLI::App& to) {
+  const std::string name(option.name());
+  if (!option.takes_value())
+    to.add_flag(name)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  else if (option.repeatable)
+    to.add_option(name)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->expected(1);
+  else
+    to.add_option(name)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+        ->expected(option.arity);
 }
 
 }  // namespace
@@ -53,17 +66,10 @@ std::optional<double> Values::number(std::string_view name) const {
 Result<Values> gather(std::span<const Given> given) try {
   CLI::App app;
   app.set_help_flag();
-  for (const Option& option : options()) {
-    const std::string name(option.name());
-    if (!option.takes_value())
-      app.add_flag(name)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-    else if (option.repeatable)
-      app.add_option(name)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->expected(1);
-    else
-      app.add_option(name)
-          ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
-          ->expected(option.arity);
-  }
+  // It compares every word with every option, so it is told of no more than it needs.
+  std::set<const Option*> known;
+  for (const Given& each : given)
+    if (known.insert(each.option).second) add(*each.option, app);
   std::vector<std::string> words;
   for (const Given& each : given) {
     const std::string name(each.option->name());
