@@ -44,16 +44,14 @@ std::vector<Match> abbreviated(std::string_view word, bool ours) {
   const auto equals = word.find('=');
   const bool is_long = word.starts_with("--");
   const auto prefix = is_long ? word.substr(0, equals) : word;
-  for (const Option& option : options()) {
-    if (option.ours != ours) continue;
-    for (const auto name : names_of(option)) {
-      if (!is_long && name == word.substr(0, 2))
-        matches.push_back({&option, name, std::string(word.substr(2))});
-      else if (is_long && name.starts_with(prefix) && equals != word.npos)
-        matches.push_back({&option, name, std::string(word.substr(equals + 1))});
-      else if (name.starts_with(prefix))
-        matches.push_back({&option, name, std::nullopt});
-    }
+  for (const auto& [name, option] : option_names()) {
+    if (option->ours != ours) continue;
+    if (!is_long && name == word.substr(0, 2))
+      matches.push_back({option, name, std::string(word.substr(2))});
+    else if (is_long && name.starts_with(prefix) && equals != word.npos)
+      matches.push_back({option, name, std::string(word.substr(equals + 1))});
+    else if (name.starts_with(prefix))
+      matches.push_back({option, name, std::nullopt});
   }
   return matches;
 }
@@ -185,12 +183,19 @@ class Reader {
 
   Result<Unit> take(const Option& option, std::vector<std::string> values) {
     if (auto complaint = complaint_about(option, values)) return refuse(*complaint);
-    for (const Given& given : out_.options)
-      if (!option.exclusive.empty() && given.option != &option &&
-          given.option->exclusive == option.exclusive)
-        return refuse(option, fmt::format("not allowed with argument {}", given.option->names));
+    if (const Option* other = excluding(option))
+      return refuse(option, fmt::format("not allowed with argument {}", other->names));
     out_.options.push_back({&option, std::move(values)});
     return Unit{};
+  }
+
+  // One that was given, and that the option cannot be given with.
+  const Option* excluding(const Option& option) const {
+    if (option.exclusive.empty()) return nullptr;
+    for (const Given& given : out_.options)
+      if (given.option != &option && given.option->exclusive == option.exclusive)
+        return given.option;
+    return nullptr;
   }
 
   Arguments out_;

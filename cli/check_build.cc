@@ -59,6 +59,18 @@ Capability framework(std::string name, std::string_view module) {
           {fmt::format("{} is not part of Kolo {}", module, KOLO_VERSION)}};
 }
 
+std::string_view title_of(Heading heading) {
+  switch (heading) {
+    case Heading::framework:
+      return "framework";
+    case Heading::controller:
+      return "controller";
+    case Heading::operation:
+      return "operation";
+  }
+  return {};
+}
+
 std::string section(const std::vector<Capability>& capabilities, Heading heading) {
   std::string text;
   for (const Capability& each : capabilities)
@@ -98,7 +110,8 @@ std::string check_build_text(const std::vector<Capability>& capabilities, bool v
   std::string text;
   if (verbose)
     for (const Capability& each : capabilities)
-      for (const std::string& line : each.why) text += fmt::format("{}: {}\n", each.name, line);
+      for (const std::string& line : each.why)
+        text += fmt::format("{} {}: {}\n", title_of(each.heading), each.name, line);
   text += fmt::format("{}Horovod v{}:\n", verbose ? "\n" : "", kHorovodVersion);
   text += "\nAvailable Frameworks:\n" + section(capabilities, Heading::framework);
   text += "\nAvailable Controllers:\n" + section(capabilities, Heading::controller);

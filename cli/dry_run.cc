@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "base/text.h"
+#include "cli/options.h"
 #include "cli/table.h"
 
 namespace kolo {
@@ -62,6 +63,41 @@ std::string plan_section(const Plan& plan) {
                fmt::format("{}/{}", slot.cross_rank, slot.cross_size)});
   }
   return "\nplan:\n" + table.text() + and_more(plan.slots.size());
+}
+
+// What else was asked for, or goes without saying, by the options' names; none: any will do.
+using Settings = std::vector<std::pair<std::string, std::optional<std::string>>>;
+
+std::string readers(const StdinTo& to) {
+  switch (to.who) {
+    case StdinTo::Who::rank:
+      return std::to_string(to.rank);
+    case StdinTo::Who::all:
+      return "all";
+    case StdinTo::Who::none:
+      return "none";
+  }
+  return {};
+}
+
+Settings settings_of(const JobSpec& spec) {
+  const Placement& placement = spec.placement;
+  const auto choice = [](const char* name, auto value) {
+    return std::pair(name, std::string(choice_for(option(name), value)));
+  };
+  const auto ports = placement.ports.first ? std::optional(placement.ports.text()) : std::nullopt;
+  return {{"--grace", fmt::format("{}", std::chrono::duration<double>(spec.grace).count())},
+          {"--stdin", readers(spec.stdin_to)},
+          choice("--gpu-pinning", placement.gpu_pinning),
+          choice("--bind-to", placement.bind_to),
+          {"--port-range", ports},
+          choice("--exit-code-policy", spec.exit_code_policy)};
+}
+
+std::string settings_section(const JobSpec& spec) {
+  Table table({"option", "value"});
+  for (const auto& [name, value] : settings_of(spec)) table.add({name, value.value_or("any")});
+  return "\noptions:\n" + table.text();
 }
 
 std::string recipe_section(const JobSpec& spec, const Preview& preview) {
@@ -134,6 +170,7 @@ std::string dumped(const Json& json) {
 std::string dry_run_text(const JobSpec& spec, const Preview& preview) {
   std::string text = hosts_section(spec, preview.plan);
   if (preview.plan) text += plan_section(*preview.plan) + recipe_section(spec, preview);
+  text += settings_section(spec);
   text += checks_section(preview);
   return text + (preview.exit_code() == 0 ? "\nNothing was started.\n"
                                           : "\nThe job cannot be started like this.\n");
@@ -153,6 +190,8 @@ std::string dry_run_json(const JobSpec& spec, const Preview& preview) {
   out["env"] = Json::object();
   for (const auto& [name, value] : preview.common) out["env"][name] = value;
   out["inherited_variables"] = preview.inherited;
+  for (const auto& [name, value] : settings_of(spec))
+    out["options"][name] = value ? Json(*value) : Json();
   out["checks"] = Json::array();
   for (const Check& check : preview.checks)
     out["checks"].push_back({{"check", check.what},

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "base/text.h"
+#include "cli/exit_codes.h"
 #include "cli/options.h"
 #include "cli/subcommands.h"
 
@@ -43,9 +44,10 @@ std::string names_text(const Option& option) {
 }
 
 std::string help_of(const Option& option) {
-  std::string text(option.help);
-  if (option.state == State::later) text += " [not available yet]";
-  return text;
+  const auto mark = option.state == State::later             ? " [not available yet]"
+                    : option.state == State::reaches_workers ? " [only passed on yet]"
+                                                             : "";
+  return fmt::format("{}{}", option.help, mark);
 }
 
 std::string entry(std::string_view names, std::string_view help, int width) {
@@ -94,15 +96,9 @@ std::string help_text(int width) {
   text += "\nsubcommands, as the first word only:\n";
   for (const Subcommand& each : subcommands())
     text += entry(each.name, std::string(each.help), width);
+  text += "\nexit status: that of the first worker that failed (128+n for signal n), or\n";
+  for (const ExitCode& each : exit_codes()) text += entry(each.codes, each.what, width);
   text +=
-      "\nexit status:\n"
-      "  0 if all workers ended with 0; else that of the first one that failed (128+n\n"
-      "  for signal n). 2 bad usage; 110 to 120 something is wrong with a host (110 its\n"
-      "  name, 111 no connection, 112 host key, 113 login, 114 machine, 115 network,\n"
-      "  116 limits, 117 versions, 118 files, 119 GPUs, 120 clock); 121 a host was\n"
-      "  lost, 123 a host lacks what the job needs, 124 a host did not answer,\n"
-      "  125 the system would not let us, 126 or 127 the command cannot be run, 130\n"
-      "  and 143 ended by SIGINT and SIGTERM.\n"
       "\nexamples:\n"
       "  horovodrun -np 4 python train.py\n"
       "  horovodrun -np 16 -H server1:4,server2:4,server3:4,server4:4 python train.py\n"

@@ -37,9 +37,14 @@ Result<std::optional<int>> integer_or_variable(const Values& values, const ReadV
   return std::optional(static_cast<int>(*number));
 }
 
+bool is_elastic(const Values& values) {
+  return values.has("--host-discovery-script") || values.has("--min-np");
+}
+
 Result<Unit> apply_times(const Values& values, const ReadVariable& variable, RunJob& run) {
-  const auto elastic = integer_or_variable(values, variable, "--elastic-timeout");
-  if (!elastic) return elastic.error();
+  if (is_elastic(values))
+    if (const auto wait = integer_or_variable(values, variable, "--elastic-timeout"); !wait)
+      return wait.error();
   if (const auto grace = values.number("--grace")) run.spec.grace = seconds(*grace);
   const auto start = integer_or_variable(values, variable, "--start-timeout");
   if (!start) return start.error();
@@ -83,6 +88,14 @@ Result<Unit> apply_environment(const Values& values, const ReadVariable& variabl
   return apply_exports(values, variable, run);
 }
 
+// Of an enumeration that lists the option's choices in their order.
+template <class Enum>
+Enum chosen(const Values& values, std::string_view name, Enum otherwise) {
+  const auto choices = choices_of(option(name));
+  const auto found = std::find(choices.begin(), choices.end(), values.text(name).value_or(""));
+  return found == choices.end() ? otherwise : static_cast<Enum>(found - choices.begin());
+}
+
 Result<Unit> apply_output(const Values& values, RunJob& run) {
   OutputStyle& style = run.spec.output;
   if (const auto format = values.text("--tag-format")) {
@@ -91,10 +104,7 @@ Result<Unit> apply_output(const Values& values, RunJob& run) {
     style.tag = std::move(*tag);
   }
   if (values.has("--prefix-output-with-timestamp")) style.tag = std::move(style.tag).with_time();
-  const auto color = values.text("--color").value_or("auto");
-  style.color = color == "always"  ? Color::always
-                : color == "never" ? Color::never
-                                   : Color::automatic;
+  style.color = chosen(values, "--color", style.color);
   style.directory = values.text("--output-filename").value_or("");
   if (values.has("--output-filename") && style.directory.empty())
     return refuse(option("--output-filename"), "the name of a directory is needed");
@@ -112,16 +122,20 @@ Result<StdinTo> parse_stdin(const std::string& text, int np) {
   return StdinTo{StdinTo::Who::rank, static_cast<int>(*rank)};
 }
 
+// Both options mean the same list.
+std::vector<std::string> interfaces_of(const Values& values) {
+  std::vector<std::string> names;
+  for (const auto* name : {"--network-interfaces", "--network-interface"})
+    for (const std::string& list : values.all(name))
+      for (const auto each : split(list, ','))
+        if (std::find(names.begin(), names.end(), each) == names.end()) names.emplace_back(each);
+  return names;
+}
+
 Result<Unit> apply_placement(const Values& values, RunJob& run) {
   Placement& placement = run.spec.placement;
-  const auto pinning = values.text("--gpu-pinning").value_or("indexed");
-  placement.gpu_pinning = pinning == "exclusive" ? GpuPinning::exclusive
-                          : pinning == "none"    ? GpuPinning::none
-                                                 : GpuPinning::indexed;
-  const auto bind_to = values.text("--bind-to").value_or("none");
-  placement.bind_to = bind_to == "core"   ? BindTo::core
-                      : bind_to == "numa" ? BindTo::numa
-                                          : BindTo::none;
+  placement.gpu_pinning = chosen(values, "--gpu-pinning", placement.gpu_pinning);
+  placement.bind_to = chosen(values, "--bind-to", placement.bind_to);
   placement.report = values.has("--report-bindings");
   if (const auto text = values.text("--port-range")) {
     const auto ports = PortRange::parse(*text);
@@ -130,10 +144,7 @@ Result<Unit> apply_placement(const Values& values, RunJob& run) {
                     fmt::format("{}, not {}", ports.error().text(), python_repr(*text)));
     placement.ports = *ports;
   }
-  for (const auto* name : {"--network-interfaces", "--network-interface"})
-    for (const std::string& text : values.all(name))
-      for (const auto interface : split(text, ','))
-        if (!interface.empty()) placement.interfaces.emplace_back(interface);
+  placement.interfaces = interfaces_of(values);
   return Unit{};
 }
 
@@ -237,13 +248,6 @@ void add_notes(const Values& values, RunJob& run) {
         shutdown, warning));
 }
 
-ExitCodePolicy exit_code_policy(const Values& values) {
-  const auto text = values.text("--exit-code-policy").value_or("first");
-  return text == "max"     ? ExitCodePolicy::max
-         : text == "rank0" ? ExitCodePolicy::rank0
-                           : ExitCodePolicy::first;
-}
-
 }  // namespace
 
 Result<std::vector<EnvRule>> parse_env_rules(const std::string& text) {
@@ -261,7 +265,7 @@ Result<std::vector<EnvRule>> parse_env_rules(const std::string& text) {
 }
 
 Result<Unit> apply_options(const Values& values, const ReadVariable& variable, RunJob& run) {
-  run.spec.exit_code_policy = exit_code_policy(values);
+  run.spec.exit_code_policy = chosen(values, "--exit-code-policy", run.spec.exit_code_policy);
   Result<Unit> done = apply_times(values, variable, run);
   if (done) done = apply_environment(values, variable, run);
   if (done) done = apply_output(values, run);

@@ -1,6 +1,7 @@
 #include "cli/manual.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cctype>
@@ -9,6 +10,7 @@
 #include <vector>
 
 #include "base/text.h"
+#include "cli/exit_codes.h"
 #include "cli/options.h"
 
 namespace kolo {
@@ -68,6 +70,18 @@ std::string value_of(const Option& option) {
   return out;
 }
 
+std::string_view name_of(State state) {
+  switch (state) {
+    case State::works:
+      return "works";
+    case State::reaches_workers:
+      return "reaches_workers";
+    case State::later:
+      return "later";
+  }
+  return {};
+}
+
 std::string item_for(const Option& option) {
   std::string names;
   for (const auto name : names_of(option))
@@ -123,6 +137,30 @@ std::string keys_section() {
   return out + ".El\n";
 }
 
+std::string exit_codes_section() {
+  std::string out = ".Bl -tag -width Ds\n";
+  for (const ExitCode& each : exit_codes())
+    out += fmt::format(".It {}\n{}", each.codes, sentence(each.what));
+  return out + ".El\n";
+}
+
+// "--include", "-x", ... as a list in a sentence.
+std::string repeatable_names() {
+  std::vector<std::string> names;
+  for (const Option& option : options())
+    if (option.repeatable && !option.hidden)
+      names.push_back(".Fl " + mdoc(names_of(option).front().substr(1)));
+  const std::string last = std::move(names.back());
+  names.pop_back();
+  return fmt::format("{}\nand\n{}\n", fmt::join(names, " ,\n"), last);
+}
+
+const std::map<std::string_view, std::string (*)()> kFilledIn = {
+    {"@OPTIONS@", options_section},
+    {"@KEYS@", keys_section},
+    {"@EXIT_CODES@", exit_codes_section},
+    {"@REPEATABLE@", repeatable_names}};
+
 constexpr std::string_view kExampleLine = ".Dl ";
 
 }  // namespace
@@ -132,10 +170,8 @@ std::string manual_page(std::string_view page) {
   bool literal = false;
   for (const auto line : split(page, '\n')) {
     if (line.starts_with(".Ed")) literal = false;
-    if (line == "@OPTIONS@")
-      out += options_section();
-    else if (line == "@KEYS@")
-      out += keys_section();
+    if (const auto found = kFilledIn.find(line); found != kFilledIn.end())
+      out += found->second();
     else if (line.starts_with(kExampleLine))
       out += fmt::format("{}{}\n", kExampleLine, to_copy(line.substr(kExampleLine.size())));
     else
@@ -157,6 +193,7 @@ std::string table_json() {
                      {"most", option.limits.most},
                      {"choices", choices_of(option)},
                      {"exclusive", option.exclusive},
+                     {"state", name_of(option.state)},
                      {"hidden", option.hidden},
                      {"repeatable", option.repeatable},
                      {"ours", option.ours},

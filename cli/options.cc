@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <unordered_map>
 
 #include "base/assert.h"
 #include "base/text.h"
@@ -157,11 +158,24 @@ std::vector<std::string_view> choices_of(const Option& option) {
   return option.choices.empty() ? std::vector<std::string_view>{} : split(option.choices, '|');
 }
 
+std::span<const OptionName> option_names() {
+  static const auto all = [] {
+    std::vector<OptionName> names;
+    for (const Option& option : options())
+      for (const auto name : names_of(option)) names.push_back({name, &option});
+    return names;
+  }();
+  return all;
+}
+
 const Option* find_option(std::string_view name) {
-  for (const Option& option : options())
-    for (const auto each : names_of(option))
-      if (each == name) return &option;
-  return nullptr;
+  static const auto by_name = [] {
+    std::unordered_map<std::string_view, const Option*> all;
+    for (const OptionName& each : option_names()) all.emplace(each.name, each.option);
+    return all;
+  }();
+  const auto found = by_name.find(name);
+  return found == by_name.end() ? nullptr : found->second;
 }
 
 const Option& option(std::string_view name) {

@@ -96,7 +96,21 @@ const Option* find_option(std::string_view name);
 const Option& option(std::string_view name);
 
 std::vector<std::string_view> names_of(const Option&);
+
+// Every name of every option, in the table's order.
+struct OptionName {
+  std::string_view name;
+  const Option* option;
+};
+std::span<const OptionName> option_names();
+
 std::vector<std::string_view> choices_of(const Option&);
+
+// What the user writes for a value of an enumeration that lists an option's choices in their order.
+template <class Enum>
+std::string_view choice_for(const Option& option, Enum value) {
+  return choices_of(option)[static_cast<std::size_t>(value)];
+}
 
 // Whether the values can be what the option takes; if not, argparse's words, or like words where it
 // has none: "argument -np/--num-proc: invalid int value: 'x'".

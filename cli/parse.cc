@@ -83,6 +83,14 @@ Surroundings without_asking(Surroundings around) {
   return around;
 }
 
+// It goes to the hosts and no further.
+Request see_doctor(const Values& values, RunJob run) {
+  for (const auto* name : {"--dry-run", "--exclude-bad"})
+    if (values.has(name))
+      run.notes.push_back(fmt::format("without effect: {}, since the doctor starts no job", name));
+  return SeeDoctor{std::move(run.spec), run.json, std::move(run.notes)};
+}
+
 Result<Request> job_of(const Values& values, const std::optional<Allocation>& allocation,
                        const Surroundings& around, RunJob run, bool for_doctor) {
   if (auto applied = apply_options(values, around.variable, run); !applied) return applied.error();
@@ -95,7 +103,7 @@ Result<Request> job_of(const Values& values, const std::optional<Allocation>& al
   run.dry_run = values.has("--dry-run");
   run.json = values.has("--json");
   run.exclude_bad = values.has("--exclude-bad");
-  if (for_doctor) return Request(SeeDoctor{std::move(run.spec), run.json, std::move(run.notes)});
+  if (for_doctor) return see_doctor(values, std::move(run));
   if (run.json && !run.dry_run)
     return refuse("argument --json: goes with --dry-run, or with the doctor");
   if (run.spec.command.empty()) return refuse("no command to run was given");

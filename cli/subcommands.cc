@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <span>
 
 #include "cli/host_options.h"
@@ -58,8 +59,26 @@ Result<HostList> hosts_for(const std::string& expression, const Surroundings& ar
   auto allocation = ask_scheduler(around, notes);
   if (!allocation) return allocation.error();
   if (!*allocation)
-    return Error(Errc::invalid_input, "no hosts were given, and there is no scheduler to ask");
-  return std::move((*allocation)->list);
+    return refuse(fmt::format("no hosts were given, and {}",
+                              notes.empty() ? "there is no scheduler to ask" : notes.front()));
+  HostList list = std::move((*allocation)->list);
+  list.notes.push_back(fmt::format("hosts from {}", (*allocation)->from));
+  return list;
+}
+
+// What a notation has no place for, if some host has it.
+std::optional<std::string> lost_in(HostFormat format, std::span<const HostSpec> hosts) {
+  const auto some = [&](auto has) { return std::any_of(hosts.begin(), hosts.end(), has); };
+  const bool addresses = some([](const HostSpec& host) { return !host.address.empty(); });
+  const bool slots_or_users =
+      some([](const HostSpec& host) { return host.slots > 0 || !host.user.empty(); });
+  if (format == HostFormat::openmpi && addresses)
+    return "a host file of Open MPI has no place for addresses of their own";
+  if (format == HostFormat::slurm && addresses)
+    return "a node list of Slurm has no place for slots, users and addresses of their own";
+  if (format == HostFormat::slurm && slots_or_users)
+    return "a node list of Slurm has no place for slots and users";
+  return std::nullopt;
 }
 
 Result<Request> parse_hosts_words(const std::vector<std::string>& words,
@@ -69,14 +88,10 @@ Result<Request> parse_hosts_words(const std::vector<std::string>& words,
   if (read->help) return Request(ShowHelp{});
   auto list = hosts_for(read->expression, around);
   if (!list) return list.error();
-  if (format_of(read->format) == HostFormat::slurm)
-    for (const HostSpec& host : list->hosts)
-      if (host.slots > 0 || !host.user.empty()) {
-        list->notes.push_back("a node list of Slurm has no place for slots and users");
-        break;
-      }
-  return Request(
-      ShowHosts{std::move(list->hosts), format_of(read->format), std::move(list->notes)});
+  const auto format = format_of(read->format);
+  if (const auto lost = format ? lost_in(*format, list->hosts) : std::nullopt)
+    list->notes.push_back(*lost);
+  return Request(ShowHosts{std::move(list->hosts), format, std::move(list->notes)});
 }
 
 }  // namespace

@@ -1,12 +1,10 @@
 #include "cli/values.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-
-#include "base/text.h"
+#include <set>
 
 namespace kolo {
 
@@ -30,22 +28,16 @@ std::string variable_text(const Option& option, const Values& values) {
   return option.kind == Kind::number ? python_float_text(*python_float(text)) : text;
 }
 
-// Both options mean the same list.
-std::vector<std::string> interfaces_of(const Values& values) {
-  std::vector<std::string> names;
-  for (const auto name : {"--network-interfaces", "--network-interface"})
-    for (const std::string& list : values.all(name))
-      for (const auto each : split(list, ','))
-        if (!each.empty() && std::find(names.begin(), names.end(), each) == names.end())
-          names.emplace_back(each);
-  return names;
-}
-
-void add_interfaces(const Values& values, std::vector<Variable>& to) {
-  const auto names = interfaces_of(values);
-  if (names.empty()) return;
-  to.emplace_back("NCCL_SOCKET_IFNAME", fmt::format("{}", fmt::join(names, ",")));
-  to.emplace_back("HOROVOD_GLOO_IFACE", names.front());
+void add(const Option& option, CLI::App& to) {
+  const std::string name(option.name());
+  if (!option.takes_value())
+    to.add_flag(name)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  else if (option.repeatable)
+    to.add_option(name)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->expected(1);
+  else
+    to.add_option(name)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
+        ->expected(option.arity);
 }
 
 }  // namespace
@@ -74,17 +66,10 @@ std::optional<double> Values::number(std::string_view name) const {
 Result<Values> gather(std::span<const Given> given) try {
   CLI::App app;
   app.set_help_flag();
-  for (const Option& option : options()) {
-    const std::string name(option.name());
-    if (!option.takes_value())
-      app.add_flag(name)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-    else if (option.repeatable)
-      app.add_option(name)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)->expected(1);
-    else
-      app.add_option(name)
-          ->multi_option_policy(CLI::MultiOptionPolicy::TakeLast)
-          ->expected(option.arity);
-  }
+  // It compares every word with every option, so it is told of no more than it needs.
+  std::set<const Option*> known;
+  for (const Given& each : given)
+    if (known.insert(each.option).second) add(*each.option, app);
   std::vector<std::string> words;
   for (const Given& each : given) {
     const std::string name(each.option->name());
@@ -121,12 +106,10 @@ std::vector<Given> merged(std::span<const Given> file, std::span<const Given> co
 std::vector<Variable> worker_variables(const Values& values) {
   std::vector<Variable> out;
   for (const Option& option : options()) {
-    if (option.variable.empty() || option.kind == Kind::interfaces || !values.has(option.name()))
-      continue;
+    if (option.variable.empty() || !values.has(option.name())) continue;
     if (!option.needs.empty() && !values.has(option.needs)) continue;
     out.emplace_back(option.variable, variable_text(option, values));
   }
-  add_interfaces(values, out);
   return out;
 }
 

@@ -40,16 +40,15 @@ std::string print_line(std::span<const HostSpec> hosts) {
   return out;
 }
 
-// Open MPI knows no brackets, and none are needed where slots follow.
+// Open MPI knows no second address and no brackets, of which none are needed where slots follow.
 std::string print_file(std::span<const HostSpec> hosts) {
   std::string out;
   for (const HostSpec& host : hosts) {
     append_user(out, host);
-    if (host.slots == 0 || !host.address.empty())
+    if (host.slots == 0)
       append_host(out, host.name);
     else
       out.append(host.name);
-    append_address(out, host);
     if (host.slots != 0) append_number(out.append(" slots="), host.slots);
     out += '\n';
   }

@@ -59,8 +59,9 @@ Result<std::vector<std::string>> parse_node_list(const Text&);
 
 enum class HostFormat { horovod, openmpi, slurm };
 
-// What the parsers above read back: -H's list in one line; a host file; a folded node list, which
-// has no place for slots.
+// What the parsers above read back: -H's list in one line; a host file, which has no place for the
+// addresses by which peers reach a host; a folded node list, which has none for slots and users
+// either.
 std::string print_hosts(std::span<const HostSpec>, HostFormat);
 
 // --include and --exclude: "w1@w2:0,2" is all of w1, and slots 0 and 2 of w2.  Every name must be

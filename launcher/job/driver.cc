@@ -5,8 +5,10 @@
 
 #include <algorithm>
 #include <csignal>
+#include <span>
 
 #include "launcher/job/consult.h"
+#include "launcher/job/here.h"
 #include "launcher/job/memory.h"
 #include "launcher/network/interfaces.h"
 
@@ -21,7 +23,6 @@ constexpr auto kRenewal = 1s;
 constexpr auto kQuick = 300ms;
 constexpr Duration kConnecting = 10s;  // to a host, with all attempts, as Horovod gives
 constexpr auto kSecondLook = 200ms;
-const Door kLoopback{"lo", "127.0.0.1", 0, 0};  // when every host is this machine
 
 std::uint32_t milliseconds(Duration d) {
   return static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::milliseconds>(d).count());
@@ -109,11 +110,8 @@ Driver::Driver(Loop& loop, std::unique_ptr<Signals> signals, OutputDesk& desk, c
 
 // The launcher has doors too, where those who are elsewhere will find the store.
 void Driver::open_sessions() {
-  const auto names = names_of_this_machine();
-  for (const std::string& host : plan_.hosts()) {
-    to_open_.push_back(host);
-    if (is_this_machine(host, names)) here_.insert(host);
-  }
+  here_ = hosts_here(plan_);
+  for (std::string& host : plan_.hosts()) to_open_.push_back(std::move(host));
   if (here_.size() < to_open_.size()) {
     reception_.emplace(loop_, setting_.key, Addressing::kLauncher,
                        narrowed(own_addresses(), spec_.placement.interfaces), setting_.ports);
@@ -352,11 +350,19 @@ heard::Unfit for_want_of_a_way(const Unmet& unmet, const JobSpec& spec) {
           kExitNetwork};
 }
 
+// When every host is this machine: loopback, unless the user names interfaces.
+Result<Door, Unmet> way_inside(const std::vector<std::string>& interfaces) {
+  const auto first = std::span(interfaces).first(interfaces.empty() ? 0 : 1);
+  const auto doors = narrowed(inner_addresses(), first);
+  if (doors.empty()) return Unmet{"localhost", "has no address on interface " + first.front()};
+  return doors.front();
+}
+
 }  // namespace
 
 std::optional<heard::Unfit> Driver::find_ways() {
   for (const std::string& host : plan_.hosts()) {
-    const auto way = reception_ ? addressing_.way_to(host) : kLoopback;
+    const auto way = reception_ ? addressing_.way_to(host) : way_inside(spec_.placement.interfaces);
     if (!way) return for_want_of_a_way(way.error(), spec_);
     ways_[host] = *way;
   }
@@ -364,7 +370,8 @@ std::optional<heard::Unfit> Driver::find_ways() {
 }
 
 std::optional<heard::Unfit> Driver::open_store() {
-  const auto way = reception_ ? addressing_.way_to(Addressing::kLauncher) : kLoopback;
+  const auto way = reception_ ? addressing_.way_to(Addressing::kLauncher)
+                              : way_inside(spec_.placement.interfaces);
   if (!way) return for_want_of_a_way(way.error(), spec_);
   reception_.reset();
   auto store = StoreServer::start(loop_, {way->ip, 0}, setting_.key, {}, setting_.ports);
@@ -480,13 +487,22 @@ void Driver::on_output(const std::string& host, const agent::Output& output, std
             WallTime(std::chrono::microseconds(output.time)), std::move(written));
 }
 
+// Where nobody comes from elsewhere no doors were opened, and all interfaces that the user names
+// are here.
+HostShare Driver::share_of(const Slot& slot) {
+  const Door& way = ways_[slot.host];
+  const agent::Facts& facts = facts_[slot.host];
+  const auto& named = spec_.placement.interfaces;
+  return {.ip = way.ip,
+          .interface = way.interface,
+          .chosen = facts.doors.empty() ? named : present(named, facts.doors),
+          .cores = static_cast<int>(facts.cores),
+          .gpu = places_[slot.rank].gpu};
+}
+
 void Driver::carry_out(const order::Start& start) {
   const Slot& slot = plan_.slots[start.rank];
-  const HostShare share{.ip = ways_[slot.host].ip,
-                        .interface = ways_[slot.host].interface,
-                        .cores = static_cast<int>(facts_[slot.host].cores),
-                        .gpu = places_[start.rank].gpu};
-  const Recipe recipe = make_recipe(setting_, slot, plan_, share);
+  const Recipe recipe = make_recipe(setting_, slot, plan_, share_of(slot));
   session_of(start.rank)
       .send(agent::Start{static_cast<std::uint32_t>(start.rank), recipe.argv, recipe.env,
                          recipe.cwd, static_cast<std::uint32_t>(spec_.umask),

@@ -5,6 +5,7 @@
 #include "base/loop.h"
 #include "base/process.h"
 #include "launcher/job/driver.h"
+#include "launcher/job/here.h"
 #include "launcher/plan/plan.h"
 #include "launcher/plan/recipe.h"
 #include "rendezvous/store_server.h"
@@ -29,6 +30,7 @@ bool is_detail(const News& news) {
 Result<Outcome> run_job(const JobSpec& spec, const Tell& tell) {
   auto plan = make_plan(spec.hosts, spec.np, 0);
   if (!plan) return plan.error();
+  if (auto fit = check_interfaces_here(spec.placement, *plan); !fit) return fit.error();
   // From here ranks are fixed.
 
   want_many_descriptors();

@@ -1,16 +1,22 @@
 #include "launcher/job/preview.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <set>
 #include <thread>
+#include <unordered_set>
 
 #include "base/process.h"
+#include "base/status_page.h"
+#include "base/text.h"
 #include "launcher/doctor/diagnose.h"
+#include "launcher/job/here.h"
 #include "launcher/machine/script.h"
 
 namespace kolo {
@@ -35,18 +41,16 @@ Check bad(std::string what, std::string text, int exit_code) {
 }
 
 bool is_all_here(const Plan& plan) {
-  const auto names = names_of_this_machine();
-  const auto hosts = plan.hosts();
-  return std::all_of(hosts.begin(), hosts.end(),
-                     [&](const std::string& host) { return is_this_machine(host, names); });
+  return hosts_here(plan).size() == plan.hosts().size();
 }
 
 // The hosts that have workers; of the others is told that they have none.
 std::vector<HostSpec> used_hosts(const JobSpec& spec, const Plan& plan, std::vector<Check>& to) {
-  const auto used = plan.hosts();
+  const auto hosts = plan.hosts();
+  const std::unordered_set<std::string> used(hosts.begin(), hosts.end());
   std::vector<HostSpec> out;
   for (const HostSpec& host : spec.hosts)
-    if (std::find(used.begin(), used.end(), host.name) != used.end())
+    if (used.contains(host.name))
       out.push_back(host);
     else
       to.push_back(doubtful("host " + host.name, "no worker is left for it"));
@@ -88,15 +92,16 @@ void check_hosts(JobSpec spec, const Plan& plan, const WatchConsult& watch,
 }
 
 // Two workers that share a core wait for each other.
-void check_cores(const Plan& plan, std::vector<Check>& to) {
-  const auto names = names_of_this_machine();
-  const auto here = std::count_if(plan.slots.begin(), plan.slots.end(), [&](const Slot& slot) {
-    return is_this_machine(slot.host, names);
-  });
-  if (here == 0) return;
-  const auto cores = std::thread::hardware_concurrency();
-  const auto text = fmt::format("{} workers on this machine, {} cores", here, cores);
-  to.push_back(here > cores ? doubtful("cores", text) : good("cores", text));
+Check check_cores(const Plan& plan) {
+  const auto cores = static_cast<int>(std::thread::hardware_concurrency());
+  const auto text = fmt::format("{} workers on this machine, {} cores", plan.size(), cores);
+  return plan.size() > cores ? doubtful("cores", text) : good("cores", text);
+}
+
+Check check_network(const JobSpec& spec, const Plan& plan) {
+  const auto fit = check_interfaces_here(spec.placement, plan);
+  return fit ? good("network", fmt::format("{}", fmt::join(spec.placement.interfaces, ", ")))
+             : bad("network", fit.error().text(), kExitUsage);
 }
 
 // The program, and the script if it is told to run one.
@@ -132,23 +137,49 @@ Check check_output(const std::string& directory) {
   return good("output", fmt::format("{} can be written to", directory));
 }
 
+constexpr auto kAtTheStart = "(chosen at the start)";
+
 // What is secret, or not known before the start, is only named.
+std::string shown(const Variable& variable) {
+  static const std::map<std::string, std::string> kNamed = {
+      {"KOLO_JOB_KEY", "(secret)"},
+      {"KOLO_STORE", kAtTheStart},
+      {"HOROVOD_GLOO_RENDEZVOUS_ADDR", kAtTheStart},
+      {"HOROVOD_GLOO_RENDEZVOUS_PORT", kAtTheStart},
+      {"MASTER_ADDR", kAtTheStart},
+      {"MASTER_PORT", kAtTheStart},
+  };
+  const auto named = kNamed.find(variable.first);
+  return named == kNamed.end() ? variable.second : named->second;
+}
+
+HostShare share_of_some_host(const Placement& placement) {
+  HostShare share{.ip = kAtTheStart, .interface = kAtTheStart, .chosen = placement.interfaces};
+  if (placement.gpu_pinning != GpuPinning::none)
+    for (const auto* name : {"KOLO_GPU", "CUDA_VISIBLE_DEVICES"})
+      share.gpu.emplace_back(name, "(where its host has GPUs)");
+  return share;
+}
+
+// A worker's recipe, without what is its own alone and what the launcher has just like that.
 std::vector<Variable> common_variables(const JobSpec& spec, const Plan& plan) {
-  std::vector<Variable> out;
-  for (const auto* entries : {&spec.environment.tunables, &spec.environment.exported})
-    for (const std::string& entry : *entries) {
-      const auto equals = entry.find('=');
-      out.emplace_back(entry.substr(0, equals), entry.substr(equals + 1));
-    }
-  for (auto& variable : job_variables({}, plan)) {
-    if (variable.first == "KOLO_JOB_KEY") variable.second = "(secret)";
-    for (const auto name : {"KOLO_STORE", "HOROVOD_GLOO_RENDEZVOUS_ADDR",
-                            "HOROVOD_GLOO_RENDEZVOUS_PORT", "MASTER_ADDR", "MASTER_PORT"})
-      if (variable.first == name) variable.second = "(chosen at the start)";
-    out.push_back(std::move(variable));
+  const Setting setting{spec.command, spec.environment, spec.cwd, {}, {}, spec.placement.ports, {}};
+  const Slot& slot = plan.slots.front();
+  const auto recipe = make_recipe(setting, slot, plan, share_of_some_host(spec.placement));
+  std::set<Variable> others;
+  for (auto& variable : user_variables({spec.environment.inherited, spec.environment.rules}))
+    others.insert(std::move(variable));
+  for (auto& variable : slot_variables(slot, plan)) others.insert(std::move(variable));
+  std::map<std::string, std::string> out = {{kStatusVariable, kAtTheStart}};
+  for (const std::string& entry : recipe.env) {
+    const auto equals = entry.find('=');
+    Variable variable{entry.substr(0, equals), entry.substr(equals + 1)};
+    if (others.contains(variable)) continue;
+    out[variable.first] = shown(variable);
   }
-  std::sort(out.begin(), out.end());
-  return out;
+  for (const auto name : split(out["KOLO_DEFAULTS"], ','))
+    if (name == "OMP_NUM_THREADS") out["OMP_NUM_THREADS"] = "(a share of its host's cores)";
+  return {out.begin(), out.end()};
 }
 
 // One set of codes, whether a job or the doctor finds it.
@@ -174,14 +205,15 @@ Preview preview(const JobSpec& spec, const WatchConsult& watch) {
     out.plan = std::move(*plan);
     out.checks.push_back(good("slots", fmt::format("enough for {} workers", spec.np)));
     check_hosts(spec, *out.plan, watch, out.checks);
-    if (is_all_here(*out.plan)) check_cores(*out.plan, out.checks);
+    if (!spec.placement.interfaces.empty()) out.checks.push_back(check_network(spec, *out.plan));
+    if (is_all_here(*out.plan)) out.checks.push_back(check_cores(*out.plan));
     out.common = common_variables(spec, *out.plan);
   } else {
     out.checks.push_back(bad("slots", plan.error().text(), kExitUsage));
   }
   if (!out.plan || is_all_here(*out.plan)) check_program(spec, out.checks);
   if (!spec.output.directory.empty()) out.checks.push_back(check_output(spec.output.directory));
-  WorkerEnvironment inherited{spec.environment.inherited, spec.environment.rules};
+  const WorkerEnvironment inherited{spec.environment.inherited, spec.environment.rules};
   out.inherited = static_cast<int>(user_variables(inherited).size());
   return out;
 }

@@ -1,6 +1,8 @@
 #include "launcher/network/interfaces.h"
 
 #include <arpa/inet.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <ifaddrs.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -34,6 +36,11 @@ std::uint32_t speed_of(const std::string& interface) {
   return file >> mbits && mbits > 0 ? static_cast<std::uint32_t>(mbits) : 0;
 }
 
+bool has(std::span<const Door> doors, const std::string& interface) {
+  return std::any_of(doors.begin(), doors.end(),
+                     [&](const Door& door) { return door.interface == interface; });
+}
+
 }  // namespace
 
 std::vector<Door> own_addresses() {
@@ -49,6 +56,12 @@ std::vector<Door> own_addresses() {
   return out;
 }
 
+std::vector<Door> inner_addresses() {
+  auto out = own_addresses();
+  out.insert(out.begin(), {"lo", "127.0.0.1", 0, 0});
+  return out;
+}
+
 std::vector<Door> narrowed(std::vector<Door> doors, std::span<const std::string> interfaces,
                            const std::string& address) {
   const auto unwanted = [&](const Door& door) {
@@ -57,6 +70,32 @@ std::vector<Door> narrowed(std::vector<Door> doors, std::span<const std::string>
   if (!interfaces.empty()) std::erase_if(doors, unwanted);
   if (!address.empty()) std::erase_if(doors, [&](const Door& door) { return door.ip != address; });
   return doors;
+}
+
+std::vector<std::string> present(std::span<const std::string> interfaces,
+                                 std::span<const Door> doors) {
+  std::vector<std::string> out;
+  for (const std::string& name : interfaces)
+    if (has(doors, name)) out.push_back(name);
+  return out;
+}
+
+Result<Unit> check_interfaces(std::span<const std::string> interfaces, std::span<const Door> here,
+                              bool others) {
+  std::vector<std::string> missing;
+  for (const std::string& name : interfaces)
+    if (!has(here, name)) missing.push_back(name);
+  if (missing.empty() || (others && missing.size() < interfaces.size())) return Unit{};
+  std::vector<std::string> there;
+  for (const Door& door : here)
+    if (std::find(there.begin(), there.end(), door.interface) == there.end())
+      there.push_back(door.interface);
+  return Error(
+      Errc::invalid_input,
+      fmt::format("--network-interfaces: this machine has no interface {} with an address; "
+                  "it has {}",
+                  fmt::join(missing, ", "),
+                  there.empty() ? "none" : fmt::format("{}", fmt::join(there, ", "))));
 }
 
 }  // namespace kolo

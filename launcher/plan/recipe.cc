@@ -1,6 +1,7 @@
 #include "launcher/plan/recipe.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <fnmatch.h>
 
 #include <algorithm>
@@ -48,29 +49,46 @@ void forget_defaults(Variables& variables) {
   variables.erase(kDefaults);
 }
 
-Variables variables_of(const WorkerEnvironment& environment) {
+void put(Variables& to, std::vector<Variable> variables) {
+  for (auto& [name, value] : variables) to[std::move(name)] = std::move(value);
+}
+
+void put(Variables& to, const std::vector<std::string>& entries) {
+  for (const std::string& entry : entries) {
+    auto [name, value] = cut(entry);
+    to[std::move(name)] = std::move(value);
+  }
+}
+
+// `tunables`: those that are not the same for all hosts.
+Variables variables_of(const WorkerEnvironment& environment, std::vector<Variable> tunables) {
   Variables out;
   // Of a name that is there twice the first counts, as for getenv.
   for (const std::string& entry : environment.inherited)
     if (auto [name, value] = cut(entry); !name.empty() && may_inherit(name, environment.rules))
       out.try_emplace(std::move(name), std::move(value));
   forget_defaults(out);
-  for (const auto* entries : {&environment.tunables, &environment.exported})
-    for (const std::string& entry : *entries) {
-      auto [name, value] = cut(entry);
-      out[std::move(name)] = std::move(value);
-    }
+  put(out, environment.tunables);
+  put(out, std::move(tunables));
+  put(out, environment.exported);
   return out;
 }
 
-void put(Variables& to, std::vector<Variable> variables) {
-  for (auto& [name, value] : variables) to[std::move(name)] = std::move(value);
+// By which a worker's libraries find each other.  NCCL alone may use several.
+std::vector<Variable> interface_variables(const HostShare& share) {
+  const auto several =
+      share.chosen.empty() ? share.interface : fmt::format("{}", fmt::join(share.chosen, ","));
+  return {
+      {"HOROVOD_GLOO_IFACE", share.interface},
+      {"NCCL_SOCKET_IFNAME", several},
+      {"GLOO_SOCKET_IFNAME", share.interface},
+  };
 }
 
 }  // namespace
 
 std::vector<Variable> user_variables(const WorkerEnvironment& environment) {
-  const Variables variables = variables_of(environment);
+  const Variables variables = variables_of(environment, {});
   return {variables.begin(), variables.end()};
 }
 
@@ -114,12 +132,10 @@ std::vector<Variable> slot_variables(const Slot& slot, const Plan& plan) {
 
 // A thread for each core of the host in each worker would be too many.
 std::vector<Variable> default_variables(const Slot& slot, const HostShare& share) {
-  return {
-      {"OMP_NUM_THREADS", std::to_string(std::max(1, share.cores / slot.local_size))},
-      {"HOROVOD_GLOO_IFACE", share.interface},
-      {"NCCL_SOCKET_IFNAME", share.interface},
-      {"GLOO_SOCKET_IFNAME", share.interface},
-  };
+  std::vector<Variable> out = {
+      {"OMP_NUM_THREADS", std::to_string(std::max(1, share.cores / slot.local_size))}};
+  for (auto& variable : interface_variables(share)) out.push_back(std::move(variable));
+  return out;
 }
 
 bool is_ours(std::string_view name) {
@@ -134,7 +150,9 @@ bool is_ours(std::string_view name) {
 
 Recipe make_recipe(const Setting& setting, const Slot& slot, const Plan& plan,
                    const HostShare& share) {
-  Variables variables = variables_of(setting.environment);
+  const bool is_wish = !share.chosen.empty();
+  Variables variables = variables_of(
+      setting.environment, is_wish ? interface_variables(share) : std::vector<Variable>());
   std::string defaults;
   for (const auto& [name, value] : default_variables(slot, share))
     if (variables.try_emplace(name, value).second) defaults += (defaults.empty() ? "" : ",") + name;

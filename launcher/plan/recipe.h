@@ -54,10 +54,11 @@ struct Setting {
 
 // What a worker gets of its host.
 struct HostShare {
-  std::string ip;                // where it listens for its peers
-  std::string interface = "lo";  // that has this address
-  int cores = 1;                 // of the host, for all its workers
-  std::vector<Variable> gpu;     // by which it finds its own
+  std::string ip;                     // where it listens for its peers
+  std::string interface = "lo";       // that has this address
+  std::vector<std::string> chosen{};  // interfaces that the user names, as far as the host has them
+  int cores = 1;                      // of the host, for all its workers
+  std::vector<Variable> gpu;          // by which it finds its own
 };
 
 // What a worker learns about itself, and what all learn about the job.

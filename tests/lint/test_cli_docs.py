@@ -91,10 +91,31 @@ def test_what_is_hidden_is_nowhere():
                 for where, text in shown.items() if name_in(text, name)]
 
 
-def test_every_exit_status_of_help_is_in_the_man_page():
-    codes = re.findall(r"\b\d{1,3}\b", HELP.split("exit status:")[1].split("\n\n")[0].replace("128+n", ""))
-    documented = section("EXIT STATUS")
-    assert len(codes) >= 8 and not [code for code in codes if not re.search(rf"^\.It .*\b{code}\b", documented, re.M)]
+def codes_in(headings):
+    return [code for heading in headings for code in re.findall(r"\d+", heading)]
+
+
+def test_help_and_the_man_page_know_every_exit_status():
+    listed = HELP.split("\nexit status:")[1].split("\n\n")[0]
+    in_help = codes_in(re.findall(r"^  (\d[\d, ]*?)  ", listed, re.M))
+    assert in_help == codes_in(re.findall(r"^\.It (.*)$", section("EXIT STATUS"), re.M))
+    sources = [path.read_text() for folder in ("cli", "launcher") for path in (TOP / folder).rglob("*.[ch]*")]
+    used = {code for text in sources for code in re.findall(r"\bkExit\w+ = (\d+)", text)}
+    assert len(used) >= 10 and used <= set(in_help)
+
+
+def test_the_man_page_says_which_options_may_be_repeated():
+    said = section("DESCRIPTION").split("the last one counts.\nOf\n")[1].split("\nall count.")[0]
+    assert re.findall(r"^\.Fl (\S+)", said, re.M) == [
+        option["names"][0][1:] for option in VISIBLE if option["repeatable"]]
+
+
+def test_help_marks_what_has_no_effect_yet():
+    for option in VISIBLE:
+        entry = re.search(rf"^  {re.escape(heading_of(option))}(?!\S).*\n(?:   .*\n)*", HELP + "\n", re.M)[0]
+        said = " ".join(entry.split())
+        assert ("[not available yet]" in said) == (option["state"] == "later"), said
+        assert ("[only passed on yet]" in said) == (option["state"] == "reaches_workers"), said
 
 
 def test_every_variable_that_workers_get_is_in_the_man_page():

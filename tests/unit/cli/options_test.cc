@@ -52,7 +52,7 @@ TEST_CASE("help has an entry for every option that is shown, and for no other") 
     const bool shown = help.find(names + " ") != help.npos || help.find(names + "\n") != help.npos;
     CHECK(shown == !each.hidden);
   }
-  CHECK(help.find("guard") == help.npos);
+  CHECK(help.find("--guard") == help.npos);
   for (const auto line : split(help, '\n'))
     if (line.find("usage") == line.npos && !line.starts_with("  horovodrun"))
       CHECK(line.size() <= 80);

@@ -207,6 +207,27 @@ TEST_CASE("subcommands are the first word, and shadow no program") {
   CHECK(complaint_in("hosts a --format") == "argument --format: expected one argument");
 }
 
+TEST_CASE("hosts are shown with where they are from, and with what a notation has no place for") {
+  const auto notes = [](std::string_view line, const Around& around = {}) {
+    const auto request = parse_command_line(words(line), around);
+    if (!request) FAIL(request.error().text());
+    return std::get<ShowHosts>(*request).notes;
+  };
+  CHECK(notes("hosts", kSlurm) == Words{"hosts from Slurm job 42 (SLURM_JOB_NODELIST)"});
+  CHECK(notes("hosts u@a/10.0.0.1:4").empty());
+  CHECK(notes("hosts u@a:4 --format openmpi").empty());
+  CHECK(notes("hosts u@a/10.0.0.1:4 --format openmpi") ==
+        Words{"a host file of Open MPI has no place for addresses of their own"});
+  CHECK(notes("hosts a/10.0.0.1 --format slurm") ==
+        Words{"a node list of Slurm has no place for slots, users and addresses of their own"});
+  CHECK(notes("hosts a:4 --format slurm") ==
+        Words{"a node list of Slurm has no place for slots and users"});
+  Around nested = kSlurm;
+  nested.variables["KOLO_STORE"] = "127.0.0.1:1";
+  CHECK(complaint_in("hosts", nested)
+            .starts_with("no hosts were given, and inside a worker of another job the hosts of "));
+}
+
 TEST_CASE("the doctor takes what a job takes, and needs neither a number nor a command") {
   const auto see = parse_command_line(words("doctor -H a:2,b:2 -p 2222 --json"), Around());
   REQUIRE(see);
@@ -223,6 +244,11 @@ TEST_CASE("the doctor takes what a job takes, and needs neither a number nor a c
   CHECK_FALSE(std::get<SeeDoctor>(*small).json);
   CHECK(complaint_in("doctor -np 3 --nonsense x") == "unrecognized arguments: --nonsense");
   CHECK(job("-np 1 --exclude-bad x").exclude_bad);
+  const auto idle = parse_command_line(words("doctor --dry-run --exclude-bad"), Around());
+  REQUIRE(idle);
+  CHECK(std::get<SeeDoctor>(*idle).notes ==
+        Words{"without effect: --dry-run, since the doctor starts no job",
+              "without effect: --exclude-bad, since the doctor starts no job"});
 }
 
 TEST_CASE("the configuration file counts less than the command line, wherever that is") {

@@ -98,6 +98,20 @@ TEST_CASE("interfaces narrow the choice") {
   CHECK(narrowed(doors, {}, "fd00::1") == std::vector<Door>{kEthV6});
 }
 
+TEST_CASE("of named interfaces a host uses those that it has") {
+  const std::vector<Door> doors = {kEth, kEthV6, kFast};
+  const std::vector<std::string> both = {"ib0", "wlan0", "eth0"};
+  CHECK(present(both, doors) == std::vector<std::string>{"ib0", "eth0"});
+  CHECK(check_interfaces({}, doors, false));
+  CHECK(check_interfaces(both, doors, true));
+  const auto alone = check_interfaces(both, doors, false);
+  REQUIRE_FALSE(alone);
+  CHECK(alone.error().text() ==
+        "--network-interfaces: this machine has no interface wlan0 with an address; it has eth0, "
+        "ib0");
+  CHECK_FALSE(check_interfaces(std::vector<std::string>{"wlan0", "x"}, doors, true));
+}
+
 TEST_CASE("what is known from before is tried first, if everybody still has that address") {
   Addressing addressing({"a", "b"});
   for (const char* host : {"a", "b", Addressing::kLauncher})

@@ -32,6 +32,12 @@ std::string complaint_about(std::string_view text) {
   return list.error().text().substr(10);
 }
 
+// Of which a host file of Open MPI knows none.
+Hosts without_addresses(Hosts hosts) {
+  for (HostSpec& host : hosts) host.address.clear();
+  return hosts;
+}
+
 }  // namespace
 
 TEST_CASE("a host file is read in whichever grammar it is written") {
@@ -181,7 +187,7 @@ TEST_CASE("what was printed for Open MPI is read as it was") {
     const auto hosts = *gen::host_list();
     const auto again = parse_host_file({"hosts.txt", print_hosts(hosts, HostFormat::openmpi)});
     RC_ASSERT(again);
-    RC_ASSERT(again->hosts == hosts);
+    RC_ASSERT(again->hosts == without_addresses(hosts));
   });
   rc::prop("-H's items, a line each, are a host file (Hydra's)", [] {
     const auto hosts = *gen::host_list();
@@ -193,7 +199,7 @@ TEST_CASE("what was printed for Open MPI is read as it was") {
     if (const auto list = parse_host_file({"hosts.txt", bytes}))
       RC_ASSERT(
           parse_host_file({"hosts.txt", print_hosts(list->hosts, HostFormat::openmpi)})->hosts ==
-          list->hosts);
+          without_addresses(list->hosts));
   });
 }
 

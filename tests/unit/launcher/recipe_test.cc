@@ -27,7 +27,9 @@ struct Job {
     setting.environment.inherited = std::move(env);
   }
 
-  Recipe recipe(int rank) const { return make_recipe(setting, plan.slots[rank], plan, kShare); }
+  HostShare share = kShare;
+
+  Recipe recipe(int rank) const { return make_recipe(setting, plan.slots[rank], plan, share); }
 
   std::map<std::string, std::string> variables(int rank) const {
     std::map<std::string, std::string> out;
@@ -176,11 +178,21 @@ TEST_CASE("workers of a host share its cores, unless the user says how many thre
   CHECK(default_variables(crowded, kShare).front().second == "1");
 }
 
-TEST_CASE("an interface that the user names is kept") {
-  Job job({"NCCL_SOCKET_IFNAME=ib0"});
-  job.setting.environment.tunables = {"HOROVOD_GLOO_IFACE=ib1"};
-  CHECK(job.variables(0).at("NCCL_SOCKET_IFNAME") == "ib0");
-  CHECK(job.variables(0).at("HOROVOD_GLOO_IFACE") == "ib1");
+TEST_CASE("an interface that the user's variables name is kept") {
+  const auto variables = Job({"NCCL_SOCKET_IFNAME=ib0"}).variables(0);
+  CHECK(variables.at("NCCL_SOCKET_IFNAME") == "ib0");
+  CHECK(variables.at("GLOO_SOCKET_IFNAME") == "eth0");
+}
+
+TEST_CASE("interfaces that the user's options name count more, and -x still more") {
+  Job job({"NCCL_SOCKET_IFNAME=wlan0", "GLOO_SOCKET_IFNAME=wlan0"});
+  job.share.chosen = {"ib0", "eth0"};
+  job.setting.environment.exported = {"GLOO_SOCKET_IFNAME=ib0"};
+  const auto variables = job.variables(0);
+  CHECK(variables.at("NCCL_SOCKET_IFNAME") == "ib0,eth0");
+  CHECK(variables.at("HOROVOD_GLOO_IFACE") == "eth0");  // by which the host is known
+  CHECK(variables.at("GLOO_SOCKET_IFNAME") == "ib0");
+  CHECK(variables.at("KOLO_DEFAULTS") == "OMP_NUM_THREADS");
 }
 
 }  // namespace kolo

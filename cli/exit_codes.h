@@ -1,0 +1,14 @@
+#pragma once
+
+#include <span>
+#include <string_view>
+
+namespace kolo {
+
+// What an exit code means, for --help and the man page.
+struct ExitCode {
+  std::string_view codes, what;
+};
+std::span<const ExitCode> exit_codes();
+
+}  // namespace kolo
