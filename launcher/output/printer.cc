@@ -18,30 +18,37 @@ namespace {
 // Longer than it takes to read a screen that scrolls too fast, and short for a worker that waits.
 constexpr auto kPatience = 2s;
 
-// Whether it takes more before the patience is over.
-bool wait_for(const Outlet& outlet) {
-  if (outlet.stuck) return false;
+// Whether it takes more in time for what has waited since then.
+bool wait_for(const Outlet& outlet, TimePoint since) {
   pollfd until{outlet.fd, POLLOUT, 0};
-  const int timeout =
-      outlet.patience ? Deadline::in(*outlet.patience).poll_timeout_ms() : /* for ever */ -1;
   int ready;
-  do ready = ::poll(&until, 1, timeout);
-  while (ready < 0 && errno == EINTR);
+  do {
+    const int timeout = outlet.patience
+                            ? Deadline{since + outlet.patience->at(Clock::now())}.poll_timeout_ms()
+                            : /* for ever */ -1;
+    ready = ::poll(&until, 1, timeout);
+  } while (ready < 0 && errno == EINTR);
   return ready > 0;
 }
 
+Error pass_over(Outlet& outlet, std::size_t bytes) {
+  outlet.missed += bytes;
+  outlet.missed_all += bytes;
+  return Error(Errc::timed_out, "nobody takes it");
+}
+
 // The descriptor may be shared with whoever started us and have been made non-blocking by them.
-Result<Unit> write_all_to(Outlet& outlet, std::string_view text) {
+Result<Unit> write_all_to(Outlet& outlet, std::string_view text, TimePoint since) {
+  if (outlet.stuck) return pass_over(outlet, text.size());
   while (!text.empty()) {
     const ssize_t n = ::write(outlet.fd, text.data(), text.size());
     if (n >= 0) {
       text.remove_prefix(static_cast<std::size_t>(n));
     } else if (errno == EAGAIN) {
-      if (wait_for(outlet)) continue;
+      if (wait_for(outlet, since)) continue;
       outlet.stuck = true;
-      outlet.missed += text.size();
-      outlet.missed_all += text.size();
-      return Error(Errc::timed_out, "nobody takes it");
+      outlet.patience->lose(Clock::now());
+      return pass_over(outlet, text.size());
     } else if (errno != EINTR) {
       return Error::from_errno("writing");
     }
@@ -69,7 +76,7 @@ Outlet Outlet::of(int standard, Fd& own) {
   own = Fd(::open(fmt::format("/proc/self/fd/{}", standard).c_str(),
                   O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!own) return {.fd = standard};
-  return {.fd = own.get(), .patience = kPatience};
+  return {.fd = own.get(), .patience = Patience(kPatience)};
 }
 
 Printer::Printer() : thread_([this] { work(); }) {}
@@ -86,7 +93,7 @@ Printer::~Printer() {
 void Printer::print(Outlet& outlet, std::string text, Written written) {
   {
     const std::lock_guard lock(mutex_);
-    pieces_.push_back({&outlet, std::move(text), std::move(written)});
+    pieces_.push_back({&outlet, std::move(text), std::move(written), Clock::now()});
   }
   changed_.notify_one();
 }
@@ -100,7 +107,7 @@ void Printer::work() {
     lock.unlock();
     for (const Piece& piece : pieces) {
       if (!piece.text.empty()) recover(*piece.outlet);
-      piece.written(write_all_to(*piece.outlet, piece.text));
+      piece.written(write_all_to(*piece.outlet, piece.text, piece.since));
     }
   }
 }

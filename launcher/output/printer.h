@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -14,13 +15,31 @@
 
 namespace kolo {
 
+// How far somebody may lag behind.  Who has once used it up gets it back bit by bit, so that one
+// who is too slow for good costs the others little.
+class Patience {
+ public:
+  explicit Patience(Duration most) : most_(most) {}
+
+  Duration at(TimePoint now) const {
+    constexpr int kShare = 10;  // of the time that others may spend waiting
+    return lost_ ? std::min(most_, (now - *lost_) / kShare) : most_;
+  }
+  void lose(TimePoint now) { lost_ = now; }
+
+ private:
+  Duration most_;
+  std::optional<TimePoint> lost_;
+};
+
 // Somewhere to write to.  Without patience it is waited for as long as it takes.  With it, one that
-// takes nothing for so long is passed over until it does again, and told then how much it missed.
+// lags too far behind is passed over until it takes something again, and told then how much it
+// missed.
 //
 // Once given to a printer it is that printer's to change.
 struct Outlet {
   int fd = -1;
-  std::optional<Duration> patience;
+  std::optional<Patience> patience;
   bool stuck = false;
   std::uint64_t missed = 0;      // bytes, since it got stuck
   std::uint64_t missed_all = 0;  // in all
@@ -51,6 +70,7 @@ class Printer {
     Outlet* outlet;
     std::string text;
     Written written;
+    TimePoint since;  // it waits
   };
 
   void work();

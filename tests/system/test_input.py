@@ -73,9 +73,9 @@ class Terminal:
     def types(self, text):
         os.write(self.fd, text.encode())
 
-    def look(self):
+    def look(self, most=65536):
         try:
-            self.seen += os.read(self.fd, 65536).decode(errors="replace")
+            self.seen += os.read(self.fd, most).decode(errors="replace")
         except (BlockingIOError, OSError):
             pass
         return self.seen
@@ -187,6 +187,19 @@ def test_a_terminal_that_stands_still_blocks_no_worker_for_long_and_files_have_a
     terminal.shows("bytes of output were not shown, since the terminal did not take them", timeout=20)
     kept = (tmp_path / "logs/rank.0/stdout").read_text().splitlines()
     assert kept == [f"[0]<stdout>:{i}" for i in range(1, count + 1)] + ["[0]<stdout>:last"]
+
+
+def test_a_terminal_that_is_slow_blocks_no_worker_for_long_and_files_have_all(terminal, tmp_path):
+    count = 1_200_000  # at 20 kB a second: more than six minutes
+    terminal.types(f"{HOROVODRUN} -np 1 --output-filename {tmp_path}/logs sh -c 'seq {count}; touch {tmp_path}/through'\n")
+
+    def is_through():
+        terminal.look(most=200)
+        return (tmp_path / "through").exists()
+    assert k.eventually(is_through, 10), terminal.seen[-1000:]
+    terminal.shows("bytes of output were not shown, since the terminal did not take them", timeout=20)
+    kept = (tmp_path / "logs/rank.0/stdout").read_text().splitlines()
+    assert kept == [f"[0]<stdout>:{i}" for i in range(1, count + 1)]
 
 
 def test_output_that_is_piped_is_never_dropped():

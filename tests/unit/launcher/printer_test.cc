@@ -15,6 +15,8 @@
 
 namespace kolo {
 
+using namespace std::chrono_literals;
+
 namespace {
 
 // A printer that writes to two pipes.
@@ -130,7 +132,7 @@ TEST_CASE("a reader that goes away in the middle of a piece does not hold it up"
 TEST_CASE("an outlet with patience is passed over when it stands still, and told what it missed") {
   Desk desk;
   REQUIRE(set_nonblocking(desk.to_out.fd));
-  desk.to_out.patience = std::chrono::milliseconds(50);
+  desk.to_out.patience = Patience(50ms);
   desk.print(desk.to_out, std::string(1 << 20, 'x'));  // more than a pipe holds
   desk.print(desk.to_out, "missed too");
   std::promise<void> gone_by;
@@ -151,6 +153,34 @@ TEST_CASE("an outlet with patience is passed over when it stands still, and told
                     "them\nhere again\n",
                     (1 << 20) - shown + 10));
   CHECK(desk.to_out.missed_all == (1 << 20) - shown + 10);
+}
+
+TEST_CASE("an outlet that moves, but too slowly, holds up nobody for long either") {
+  Desk desk;
+  REQUIRE(set_nonblocking(desk.to_out.fd));
+  desk.to_out.patience = Patience(50ms);
+  const auto began = Clock::now();
+  for (int i = 0; i < 100; ++i) desk.print(desk.to_out, std::string(64 << 10, 'x'));
+  std::atomic<bool> done = false;
+  desk.printer->print(desk.to_err, "", [&](const Result<Unit>&) { done = true; });
+  std::array<char, 4096> buffer;
+  std::size_t taken = 0;
+  for (; !done; std::this_thread::sleep_for(5ms))  // all of it would take 8 seconds
+    if (const auto n = ::read(desk.out.read_end.get(), buffer.data(), buffer.size()); n > 0)
+      taken += static_cast<std::size_t>(n);
+  CHECK(Clock::now() - began < 4s);
+  CHECK(taken > 0);
+  CHECK(desk.to_out.missed_all > 5'000'000);
+}
+
+TEST_CASE("patience that was used up comes back bit by bit") {
+  const TimePoint start{};
+  Patience patience(2s);
+  CHECK(patience.at(start) == 2s);
+  patience.lose(start + 2s);
+  CHECK(patience.at(start + 2s) == 0s);
+  CHECK(patience.at(start + 12s) == 1s);
+  CHECK(patience.at(start + 60s) == 2s);
 }
 
 }  // namespace kolo
