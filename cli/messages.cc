@@ -129,7 +129,7 @@ struct NewsText {
 }  // namespace
 
 std::string message_for(const News& news) {
-  return std::visit(NewsText{}, news);
+  return fmt::format("horovodrun: {}\n", std::visit(NewsText{}, news));
 }
 
 std::string message_for(const Error& error) {

@@ -6,8 +6,6 @@
 #include <cstdlib>
 #include <utility>
 
-#include "base/log.h"
-
 namespace kolo {
 
 namespace {
@@ -97,19 +95,20 @@ void OutputDesk::keep(int rank, Stream stream, std::string text, Fn written) {
   keeper_->print(files_->outlet(rank, stream), std::move(text),
                  [this, rank, written = std::move(written)](const Result<Unit>& result) {
                    if (!result && !complained_.exchange(true))
-                     log(LogLevel::warning,
-                         fmt::format("what rank {} says cannot be kept in {}: {}", rank, directory_,
-                                     result.error().text()));
+                     terminal_->print(
+                         err_,
+                         fmt::format("horovodrun: what rank {} says cannot be kept in {}: {}\n",
+                                     rank, directory_, result.error().text()));
                    written();
                  });
 }
 
-void OutputDesk::afterwards(Fn fn) {
-  Fn show = [this, fn = std::move(fn)]() mutable {
-    terminal_->print(err_, {}, [fn = std::move(fn)](const Result<Unit>&) { fn(); });
+void OutputDesk::say(std::string lines) {
+  Fn show = [this, lines = std::move(lines)]() mutable {
+    terminal_->print(err_, std::move(lines));
   };
-  if (keeper_)
-    keeper_->print(err_, {}, [show = std::move(show)](const Result<Unit>&) mutable { show(); });
+  if (files_)
+    keep(0, Stream::err, {}, std::move(show));
   else
     show();
 }
@@ -117,7 +116,7 @@ void OutputDesk::afterwards(Fn fn) {
 void OutputDesk::show_status(const std::string& text) {
   if (has_spoken_ || !own_err_ || text == status_) return;
   status_ = text;
-  terminal_->print(err_, std::string(kClearLine) + text, [](const Result<Unit>&) {});
+  terminal_->print(err_, std::string(kClearLine) + text);
 }
 
 void OutputDesk::settle() {

@@ -32,8 +32,8 @@ class OutputDesk {
   // The last words, which may lack a newline.
   void finish(int rank);
 
-  // Calls when all that was put before is written.
-  void afterwards(Fn);
+  // Words of our own on stderr, after all that was put before.
+  void say(std::string lines);
 
   // One line about how far the job is, for people at a terminal; an empty one takes it away.  Gone
   // for good with the first output.

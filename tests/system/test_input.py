@@ -189,6 +189,13 @@ def test_a_terminal_that_stands_still_blocks_no_worker_for_long_and_files_have_a
     assert kept == [f"[0]<stdout>:{i}" for i in range(1, count + 1)] + ["[0]<stdout>:last"]
 
 
+def test_what_the_launcher_says_meanwhile_blocks_no_worker_either(terminal, tmp_path):
+    worker = f"[ $RANK = 1 ] || {{ seq 1000000; sleep 2; seq 1000000; touch {tmp_path}/through; }}"
+    terminal.types(f"{HOROVODRUN} -np 2 --verbose sh -c '{worker}'\n")  # rank 1 ends at once, and that is said
+    assert k.eventually((tmp_path / "through").exists, 20), terminal.look()
+    terminal.shows("bytes of output were not shown, since the terminal did not take them", timeout=20)
+
+
 def test_a_terminal_that_is_slow_blocks_no_worker_for_long_and_files_have_all(terminal, tmp_path):
     count = 1_200_000  # at 20 kB a second: more than six minutes
     terminal.types(f"{HOROVODRUN} -np 1 --output-filename {tmp_path}/logs sh -c 'seq {count}; touch {tmp_path}/through'\n")

@@ -32,7 +32,7 @@ struct Desk {
   Outlet to_out{.fd = out.write_end.get()}, to_err{.fd = err.write_end.get()};
 
   void print(Outlet& outlet, std::string text) {
-    printer->print(outlet, std::move(text), [](const Result<Unit>&) {});
+    printer->print(outlet, std::move(text));
   }
 
   // All that was printed to one of them; the printer is gone then.
