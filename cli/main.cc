@@ -182,8 +182,8 @@ int carry_out(RunJob run) {
     say(stderr, message_for(outcome.error()));
     return exit_code(outcome.error());
   }
+  keep_report(run.spec.output.directory, *outcome);  // first, as a terminal may stand still
   say(stderr, message_for(*outcome));
-  keep_report(run.spec.output.directory, *outcome);
   return exit_code(*outcome, run.spec.exit_code_policy);
 }
 

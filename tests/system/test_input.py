@@ -209,6 +209,12 @@ def test_a_terminal_that_is_slow_blocks_no_worker_for_long_and_files_have_all(te
     assert kept == [f"[0]<stdout>:{i}" for i in range(1, count + 1)]
 
 
+def test_a_terminal_that_stands_still_does_not_hold_up_the_report_in_the_file(terminal, tmp_path):
+    terminal.types(f"{HOROVODRUN} -np 1 --output-filename {tmp_path}/logs sh -c 'seq 100000; exit 3'\n")
+    assert k.eventually((tmp_path / "logs/failure.json").exists, 20), terminal.look()
+    terminal.shows("rank 0 on host localhost exited with code 3")
+
+
 def test_output_that_is_piped_is_never_dropped():
     """Whoever reads slowly, such as a pager, holds up those who write, and misses nothing."""
     process = subprocess.Popen([HOROVODRUN, "-np", "2", "seq", "100000"], stdout=subprocess.PIPE, stdin=subprocess.DEVNULL)
