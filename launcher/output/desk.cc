@@ -103,11 +103,14 @@ void OutputDesk::keep(int rank, Stream stream, std::string text, Fn written) {
                  });
 }
 
+// The status stays the last line.  While there is one nothing has gone by way of the files, so that
+// nothing is overtaken.
 void OutputDesk::say(std::string lines) {
+  if (!status_.empty()) lines = std::string(kClearLine) + lines + status_;
   Fn show = [this, lines = std::move(lines)]() mutable {
     terminal_->print(err_, std::move(lines));
   };
-  if (files_)
+  if (files_ && has_spoken_)
     keep(0, Stream::err, {}, std::move(show));
   else
     show();

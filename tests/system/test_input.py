@@ -178,6 +178,13 @@ def test_a_job_that_rises_slowly_says_how_far_it_is_and_takes_it_back(terminal):
     assert "starting" not in terminal.seen[terminal.seen.index("<stdout>:done"):]
 
 
+def test_what_is_said_meanwhile_leaves_the_line_about_progress_whole(terminal):
+    terminal.types(f"{HOROVODRUN} -np 4 --verbose {k.ACTOR} @3:sleep=1 @3:exit=0 @2:sleep=3 open\n")
+    progress = "\r\x1b[Khorovodrun: starting: 2 of 4 workers in init"
+    news = "\r\x1b[Khorovodrun: rank 3 on host localhost exited with code 0\r\n"
+    terminal.shows(progress + news + progress.removeprefix("\r\x1b[K"))
+
+
 def test_a_terminal_that_stands_still_blocks_no_worker_for_long_and_files_have_all(terminal, tmp_path):
     count = 1_000_000  # more than all buffers hold
     worker = f"seq {count}; touch {tmp_path}/through; sleep 0.1; echo la''st"
