@@ -51,6 +51,7 @@ Result<Outcome> run_job(const JobSpec& spec, const Wording& wording) {
   }
   (*desk)->settle();
   outcome.not_shown = (*desk)->not_shown();
+  outcome.inside_line = (*desk)->inside_line();
   return outcome;
 }
 

@@ -1,6 +1,7 @@
 #include "launcher/output/desk.h"
 
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -16,6 +17,13 @@ bool in_color(Color color, Stream stream) {
   const char* plain = std::getenv("NO_COLOR");
   const bool dumb = !terminal || std::string_view(terminal) == "dumb" || (plain && *plain);
   return !dumb && ::isatty(stream == Stream::out ? STDOUT_FILENO : STDERR_FILENO);
+}
+
+// Whether both are the same terminal, pipe or file.
+bool are_one(int a, int b) {
+  struct stat of_a, of_b;
+  return ::fstat(a, &of_a) == 0 && ::fstat(b, &of_b) == 0 && of_a.st_dev == of_b.st_dev &&
+         of_a.st_ino == of_b.st_ino;
 }
 
 constexpr std::string_view kClearLine = "\r\x1b[K";
@@ -36,7 +44,9 @@ Result<std::unique_ptr<OutputDesk>> OutputDesk::open(const OutputStyle& style,
 OutputDesk::OutputDesk(const OutputStyle& style, std::vector<Speaker> workers,
                        std::optional<OutputFiles> files)
     : out_(Outlet::of(STDOUT_FILENO, own_out_)),
-      err_(Outlet::of(STDERR_FILENO, own_err_)),
+      err_(are_one(STDOUT_FILENO, STDERR_FILENO)
+               ? std::nullopt
+               : std::optional(Outlet::of(STDERR_FILENO, own_err_))),
       directory_(style.directory),
       files_(std::move(files)) {
   terminal_.emplace();
@@ -81,8 +91,9 @@ void OutputDesk::write(int rank, Stream stream, std::string shown, std::optional
   }
   if (files_ && !kept) kept = shown;
   if (shown.empty() && (!kept || kept->empty())) return written();
-  Fn show = [this, stream, shown = std::move(shown), written = std::move(written)]() mutable {
-    terminal_->print(terminal_outlet(stream), std::move(shown),
+  Words words{std::move(shown), &lines_of(rank, stream)};
+  Fn show = [this, stream, words = std::move(words), written = std::move(written)]() mutable {
+    terminal_->print(outlet(stream), std::move(words),
                      [written = std::move(written)](const Result<Unit>&) { written(); });
   };
   if (files_)
@@ -92,13 +103,13 @@ void OutputDesk::write(int rank, Stream stream, std::string shown, std::optional
 }
 
 void OutputDesk::keep(int rank, Stream stream, std::string text, Fn written) {
-  keeper_->print(files_->outlet(rank, stream), std::move(text),
+  keeper_->print(files_->outlet(rank, stream), {std::move(text)},
                  [this, rank, written = std::move(written)](const Result<Unit>& result) {
                    if (!result && !complained_.exchange(true))
                      terminal_->print(
-                         err_,
-                         fmt::format("horovodrun: what rank {} says cannot be kept in {}: {}\n",
-                                     rank, directory_, result.error().text()));
+                         outlet(Stream::err),
+                         {fmt::format("horovodrun: what rank {} says cannot be kept in {}: {}\n",
+                                      rank, directory_, result.error().text())});
                    written();
                  });
 }
@@ -108,7 +119,7 @@ void OutputDesk::keep(int rank, Stream stream, std::string text, Fn written) {
 void OutputDesk::say(std::string lines) {
   if (!status_.empty()) lines = std::string(kClearLine) + lines + status_;
   Fn show = [this, lines = std::move(lines)]() mutable {
-    terminal_->print(err_, std::move(lines));
+    terminal_->print(outlet(Stream::err), {std::move(lines)});
   };
   if (files_ && has_spoken_)
     keep(0, Stream::err, {}, std::move(show));
@@ -117,9 +128,18 @@ void OutputDesk::say(std::string lines) {
 }
 
 void OutputDesk::show_status(const std::string& text) {
-  if (has_spoken_ || !own_err_ || text == status_) return;
+  if (has_spoken_ || !outlet(Stream::err).patience || text == status_) return;
   status_ = text;
-  terminal_->print(err_, std::string(kClearLine) + text);
+  terminal_->print(outlet(Stream::err), {std::string(kClearLine) + text});
+}
+
+std::uint64_t OutputDesk::not_shown() const {
+  return out_.missed_all + (err_ ? err_->missed_all : 0);
+}
+
+bool OutputDesk::inside_line() const {
+  const Outlet& err = err_ ? *err_ : out_;
+  return err.stuck || err.seam->inside_line();
 }
 
 void OutputDesk::settle() {

@@ -39,11 +39,12 @@ class OutputDesk {
   // for good with the first output.
   void show_status(const std::string& text);
 
-  // How many bytes a terminal did not take.  After the desk has come to rest (see settle).
-  std::uint64_t not_shown() const { return out_.missed_all + err_.missed_all; }
-
   // Waits until all that was put is written, or will never be.
   void settle();
+
+  // After that: how many bytes a terminal did not take, and whether stderr was left inside a line.
+  std::uint64_t not_shown() const;
+  bool inside_line() const;
 
  private:
   OutputDesk(const OutputStyle&, std::vector<Speaker> workers, std::optional<OutputFiles>);
@@ -61,11 +62,12 @@ class OutputDesk {
   void write(int rank, Stream, std::string shown, std::optional<std::string> kept, Fn written);
   void keep(int rank, Stream, std::string text, Fn written);
 
-  Outlet& terminal_outlet(Stream stream) { return stream == Stream::out ? out_ : err_; }
+  Outlet& outlet(Stream stream) { return stream == Stream::err && err_ ? *err_ : out_; }
 
   std::vector<Worker> workers_;
   Fd own_out_, own_err_;  // descriptions of terminals
-  Outlet out_, err_;
+  Outlet out_;
+  std::optional<Outlet> err_;  // unless it is the same place
   bool has_spoken_ = false;
   std::string status_;  // that is shown
   const std::string directory_;

@@ -59,12 +59,13 @@ Result<Unit> write_all_to(Outlet& outlet, std::string_view text, TimePoint since
 // Those who come back to a terminal learn that they do not see all.
 void recover(Outlet& outlet) {
   if (!outlet.stuck) return;
-  const auto note = fmt::format(
-      "\nhorovodrun: {} bytes are not shown here, since the terminal did "
-      "not take them\n",
-      outlet.missed);
-  const ssize_t n = ::write(outlet.fd, note.data(), note.size());
-  if (n != static_cast<ssize_t>(note.size())) return;
+  const Words note{
+      fmt::format("\nhorovodrun: {} bytes are not shown here, since the terminal did "
+                  "not take them\n",
+                  outlet.missed)};
+  const ssize_t n = ::write(outlet.fd, note.text.data(), note.text.size());
+  if (n != static_cast<ssize_t>(note.text.size())) return;
+  if (outlet.seam) outlet.seam->wrote(note);
   outlet.stuck = false;
   outlet.missed = 0;
 }
@@ -72,11 +73,11 @@ void recover(Outlet& outlet) {
 }  // namespace
 
 Outlet Outlet::of(int standard, Fd& own) {
-  if (!::isatty(standard)) return {.fd = standard};
+  if (!::isatty(standard)) return {.fd = standard, .seam = Seam(false)};
   own = Fd(::open(fmt::format("/proc/self/fd/{}", standard).c_str(),
                   O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
-  if (!own) return {.fd = standard};
-  return {.fd = own.get(), .patience = Patience(kPatience)};
+  if (!own) return {.fd = standard, .seam = Seam(true)};
+  return {.fd = own.get(), .patience = Patience(kPatience), .seam = Seam(true)};
 }
 
 Printer::Printer() : thread_([this] { work(); }) {}
@@ -90,12 +91,25 @@ Printer::~Printer() {
   thread_.join();
 }
 
-void Printer::print(Outlet& outlet, std::string text, Written written) {
+void Printer::print(Outlet& outlet, Words words, Written written) {
   {
     const std::lock_guard lock(mutex_);
-    pieces_.push_back({&outlet, std::move(text), std::move(written), Clock::now()});
+    pieces_.push_back({&outlet, std::move(words), std::move(written), Clock::now()});
   }
   changed_.notify_one();
+}
+
+Result<Unit> Printer::write(Piece& piece) {
+  Words& words = piece.words;
+  Outlet& outlet = *piece.outlet;
+  if (words.text.empty()) return Unit{};
+  recover(outlet);
+  if (outlet.seam) {
+    const std::string before = outlet.seam->before(words);
+    outlet.seam->wrote(words);
+    words.text.insert(0, before);
+  }
+  return write_all_to(outlet, words.text, piece.since);
 }
 
 void Printer::work() {
@@ -103,12 +117,9 @@ void Printer::work() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return closing_ || !pieces_.empty(); });
     if (pieces_.empty()) return;
-    const auto pieces = std::exchange(pieces_, {});
+    auto pieces = std::exchange(pieces_, {});
     lock.unlock();
-    for (const Piece& piece : pieces) {
-      if (!piece.text.empty()) recover(*piece.outlet);
-      piece.written(write_all_to(*piece.outlet, piece.text, piece.since));
-    }
+    for (Piece& piece : pieces) piece.written(write(piece));
   }
 }
 

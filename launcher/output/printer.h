@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/result.h"
 #include "base/time.h"
+#include "launcher/output/seam.h"
 
 namespace kolo {
 
@@ -40,6 +41,7 @@ class Patience {
 struct Outlet {
   int fd = -1;
   std::optional<Patience> patience;
+  std::optional<Seam> seam;  // if several share it
   bool stuck = false;
   std::uint64_t missed = 0;      // bytes, since it got stuck
   std::uint64_t missed_all = 0;  // in all
@@ -63,18 +65,19 @@ class Printer {
   Printer();
   ~Printer();  // after all is written
 
-  void print(Outlet&, std::string text, Written = ignored);
+  void print(Outlet&, Words, Written = ignored);
 
  private:
   static void ignored(const Result<Unit>&) {}
 
   struct Piece {
     Outlet* outlet;
-    std::string text;
+    Words words;
     Written written;
     TimePoint since;  // it waits
   };
 
+  static Result<Unit> write(Piece&);
   void work();
 
   std::mutex mutex_;

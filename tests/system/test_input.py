@@ -185,6 +185,12 @@ def test_what_is_said_meanwhile_leaves_the_line_about_progress_whole(terminal):
     terminal.shows(progress + news + progress.removeprefix("\r\x1b[K"))
 
 
+def test_last_words_without_a_newline_are_not_run_into(terminal):
+    terminal.types(f"{HOROVODRUN} -np 2 sh -c 'sleep $RANK; printf ab''c; exit $RANK'\n")
+    terminal.shows("horovodrun: rank 1 on host localhost exited with code 1")
+    assert "[0]<stdout>:abc\r\n[1]<stdout>:abc\r\nhorovodrun: rank 1 on" in terminal.seen, terminal.seen
+
+
 def test_a_terminal_that_stands_still_blocks_no_worker_for_long_and_files_have_all(terminal, tmp_path):
     count = 1_000_000  # more than all buffers hold
     worker = f"seq {count}; touch {tmp_path}/through; sleep 0.1; echo la''st"

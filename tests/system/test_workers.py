@@ -55,6 +55,15 @@ def test_lines_are_never_torn_and_the_last_one_needs_no_newline(mark):
             f"[{rank}]<stdout>:end"], own[:2]
 
 
+def test_a_report_begins_on_a_new_line_and_adds_none_to_what_workers_wrote(mark):
+    failing = [k.HOROVODRUN, "-np", "2", "sh", "-c", "sleep $RANK; printf abc; exit $RANK"]
+    apart = subprocess.run(failing, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=30 * k.SLOW)
+    assert apart.stdout == "[0]<stdout>:abc[1]<stdout>:abc" and apart.stderr.startswith("horovodrun: rank 1"), apart
+    both = subprocess.run(failing, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL,
+                          timeout=30 * k.SLOW)
+    assert both.stdout.startswith("[0]<stdout>:abc[1]<stdout>:abc\nhorovodrun: rank 1"), both
+
+
 def test_binary_output_and_carriage_returns_come_through(mark):
     done = subprocess.run([k.HOROVODRUN, "-np", "1", "printf", r"10%%\r20%%\r\0\377\n"], capture_output=True,
                           timeout=20 * k.SLOW)

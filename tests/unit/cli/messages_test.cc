@@ -110,6 +110,12 @@ TEST_CASE("a failure before an interrupt stays the headline") {
             .starts_with("horovodrun: rank 0 on host a exited with code 3"));
 }
 
+TEST_CASE("a report begins on a line of its own, and nothing is no report") {
+  CHECK(message_for(Outcome{.interrupted_by = SIGINT, .inside_line = true})
+            .starts_with("\nhorovodrun: ended by SIGINT\n"));
+  CHECK(message_for(Outcome{.inside_line = true}) == "");
+}
+
 TEST_CASE("an error says what happened") {
   CHECK(message_for(Error(Errc::invalid_input, "no command to run was given")) ==
         "horovodrun: error: no command to run was given\n");

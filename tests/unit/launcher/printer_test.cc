@@ -31,9 +31,7 @@ struct Desk {
 
   Outlet to_out{.fd = out.write_end.get()}, to_err{.fd = err.write_end.get()};
 
-  void print(Outlet& outlet, std::string text) {
-    printer->print(outlet, std::move(text));
-  }
+  void print(Outlet& outlet, std::string text) { printer->print(outlet, {std::move(text)}); }
 
   // All that was printed to one of them; the printer is gone then.
   std::string all_of(Pipe& pipe) {
@@ -64,7 +62,7 @@ TEST_CASE("each piece is reported once it is written, and in order") {
   Desk desk;
   std::vector<int> written;
   for (int i = 0; i < 100; ++i)
-    desk.printer->print(desk.to_out, "x",
+    desk.printer->print(desk.to_out, {"x"},
                         [&written, i](const Result<Unit>&) { written.push_back(i); });
   CHECK(desk.all_of(desk.out) == std::string(100, 'x'));
   REQUIRE(written.size() == 100);
@@ -74,7 +72,7 @@ TEST_CASE("each piece is reported once it is written, and in order") {
 TEST_CASE("whoever prints does not wait for a reader that stands still") {
   Desk desk;
   std::atomic<bool> written = false;
-  desk.printer->print(desk.to_out, std::string(1 << 20, 'x'),
+  desk.printer->print(desk.to_out, {std::string(1 << 20, 'x')},
                       [&](const Result<Unit>&) { written = true; });  // more than a pipe holds
   CHECK_FALSE(written);
   desk.print(desk.to_out, "y");
@@ -111,7 +109,7 @@ TEST_CASE("when the reader is gone the rest is dropped, reported as such, and no
   int written = 0, dropped = 0;
   desk.out.read_end.reset();
   for (int i = 0; i < 10; ++i)
-    desk.printer->print(desk.to_out, std::string(100'000, 'x'),
+    desk.printer->print(desk.to_out, {std::string(100'000, 'x')},
                         [&](const Result<Unit>& result) { result ? ++written : ++dropped; });
   desk.print(desk.to_err, "still here");
   CHECK(desk.all_of(desk.err) == "still here");
@@ -136,7 +134,7 @@ TEST_CASE("an outlet with patience is passed over when it stands still, and told
   desk.print(desk.to_out, std::string(1 << 20, 'x'));  // more than a pipe holds
   desk.print(desk.to_out, "missed too");
   std::promise<void> gone_by;
-  desk.printer->print(desk.to_err, "", [&](const Result<Unit>&) { gone_by.set_value(); });
+  desk.printer->print(desk.to_err, {}, [&](const Result<Unit>&) { gone_by.set_value(); });
   gone_by.get_future().wait();
   CHECK(desk.to_out.stuck);
 
@@ -162,7 +160,7 @@ TEST_CASE("an outlet that moves, but too slowly, holds up nobody for long either
   const auto began = Clock::now();
   for (int i = 0; i < 100; ++i) desk.print(desk.to_out, std::string(64 << 10, 'x'));
   std::atomic<bool> done = false;
-  desk.printer->print(desk.to_err, "", [&](const Result<Unit>&) { done = true; });
+  desk.printer->print(desk.to_err, {}, [&](const Result<Unit>&) { done = true; });
   std::array<char, 4096> buffer;
   std::size_t taken = 0;
   for (; !done; std::this_thread::sleep_for(5ms))  // all of it would take 8 seconds

@@ -1,0 +1,58 @@
+#include "launcher/output/seam.h"
+
+#include <catch2/catch.hpp>
+
+namespace kolo {
+
+namespace {
+
+// A place, and all that is to be read there.
+struct Place {
+  explicit Place(bool on_terminal) : seam(on_terminal) {}
+
+  void hears(const Words& words) {
+    read += seam.before(words) + words.text;
+    seam.wrote(words);
+  }
+
+  Seam seam;
+  std::string read;
+};
+
+Words worker(int rank, std::string text) {
+  static const char ranks[2] = {};
+  return {std::move(text), &ranks[rank]};
+}
+
+Words launcher(std::string text) {
+  return {std::move(text)};
+}
+
+}  // namespace
+
+TEST_CASE("what the launcher says begins on a line of its own") {
+  for (const bool on_terminal : {true, false}) {
+    Place place(on_terminal);
+    place.hears(launcher("first\n"));
+    place.hears(worker(0, "[0]a\n"));
+    place.hears(launcher("second\n"));
+    place.hears(worker(0, "[0]last words"));
+    place.hears(launcher("third\n"));
+    place.hears(worker(1, "[1]50%\r"));
+    place.hears(launcher("fourth\n"));
+    CHECK(place.read == "first\n[0]a\nsecond\n[0]last words\nthird\n[1]50%\r\nfourth\n");
+  }
+}
+
+TEST_CASE("last words without a newline stand alone at a terminal, and as they are elsewhere") {
+  Place terminal(true), pipe(false);
+  for (Place* place : {&terminal, &pipe}) {
+    place->hears(worker(0, "[0]abc"));
+    place->hears(worker(1, "[1]abc"));
+  }
+  CHECK(terminal.read == "[0]abc\n[1]abc");
+  CHECK(pipe.read == "[0]abc[1]abc");
+  CHECK(terminal.seam.inside_line());
+}
+
+}  // namespace kolo
