@@ -70,7 +70,10 @@ void OutputDesk::put(int rank, Stream stream, std::string_view bytes, WallTime t
   Lines& lines = lines_of(rank, stream);
   std::optional<std::string> kept;
   if (lines.kept) kept = lines.kept->feed(bytes, time);
-  write(rank, stream, lines.shown.feed(bytes, time), std::move(kept), std::move(written));
+  Words shown{.speaker = &lines, .resumed = lines.shown.open_line()};
+  shown.text = lines.shown.feed(bytes, time);
+  shown.open = lines.shown.open_line().has_value();
+  write(rank, stream, std::move(shown), std::move(kept), std::move(written));
 }
 
 void OutputDesk::finish(int rank) {
@@ -78,22 +81,23 @@ void OutputDesk::finish(int rank) {
     Lines& lines = lines_of(rank, stream);
     std::optional<std::string> kept;
     if (lines.kept) kept = lines.kept->finish();
-    write(rank, stream, lines.shown.finish(), std::move(kept), [] {});
+    Words shown{.speaker = &lines, .resumed = lines.shown.open_line()};
+    shown.text = lines.shown.finish();
+    write(rank, stream, std::move(shown), std::move(kept), [] {});
   }
 }
 
 // First into the file, then on: what is seen can be looked up.
-void OutputDesk::write(int rank, Stream stream, std::string shown, std::optional<std::string> kept,
+void OutputDesk::write(int rank, Stream stream, Words shown, std::optional<std::string> kept,
                        Fn written) {
-  if (!shown.empty()) {
+  if (!shown.text.empty()) {
     show_status("");
     has_spoken_ = true;
   }
-  if (files_ && !kept) kept = shown;
-  if (shown.empty() && (!kept || kept->empty())) return written();
-  Words words{std::move(shown), &lines_of(rank, stream)};
-  Fn show = [this, stream, words = std::move(words), written = std::move(written)]() mutable {
-    terminal_->print(outlet(stream), std::move(words),
+  if (files_ && !kept) kept = shown.text;
+  if (shown.text.empty() && (!kept || kept->empty())) return written();
+  Fn show = [this, stream, shown = std::move(shown), written = std::move(written)]() mutable {
+    terminal_->print(outlet(stream), std::move(shown),
                      [written = std::move(written)](const Result<Unit>&) { written(); });
   };
   if (files_)

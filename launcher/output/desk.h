@@ -59,7 +59,7 @@ class OutputDesk {
     Lines out, err;
   };
   Lines& lines_of(int rank, Stream);
-  void write(int rank, Stream, std::string shown, std::optional<std::string> kept, Fn written);
+  void write(int rank, Stream, Words shown, std::optional<std::string> kept, Fn written);
   void keep(int rank, Stream, std::string text, Fn written);
 
   Outlet& outlet(Stream stream) { return stream == Stream::err && err_ ? *err_ : out_; }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
 namespace kolo {
@@ -7,12 +8,15 @@ namespace kolo {
 // What somebody says next at a place that several share.
 struct Words {
   std::string text;
-  const void* speaker = nullptr;  // null: the launcher itself, who speaks in whole lines
+  const void* speaker = nullptr;         // null: the launcher itself, who speaks in whole lines
+  std::optional<std::string> resumed{};  // they go on with a line that had this tag
+  bool open = false;                     // and they, too, are to be gone on with
 };
 
-// Where the words of several meet.  What the launcher says begins on a line of its own.  Other than
-// that a program reads what Horovod would have written; at a terminal, where people read, no line
-// begins behind another.
+// Where the words of several meet.  What the launcher says begins on a line of its own, and a line
+// that is still to go on is broken when another speaks, and resumed behind a tag.  Other than that
+// a program reads what Horovod would have written; at a terminal, where people read, no line begins
+// behind another.
 class Seam {
  public:
   explicit Seam(bool on_terminal) : on_terminal_(on_terminal) {}
@@ -25,6 +29,8 @@ class Seam {
 
  private:
   bool on_terminal_;
+  const void* speaker_ = nullptr;  // of what was written last
+  bool open_ = false;
   char last_ = '\n';
 };
 

@@ -172,6 +172,22 @@ def test_much_output_is_kept_and_shown_byte_for_byte(tmp_path, mark):
         assert shown[rank] == kept, f"rank {rank}: {len(shown[rank])} bytes"
 
 
+def test_lines_beyond_the_limit_are_broken_rather_than_mixed(tmp_path, mark):
+    """Two ranks with a line of 4 MiB each, in turns: beyond 1 MiB one comes in between the other."""
+    worker = """half() { head -c 2097152 /dev/zero | tr '\\0' $RANK; touch $1; }
+                after() { while [ ! -e $1 ]; do sleep 0.01; done; }
+                if [ $RANK = 0 ]; then half a; after b; half c; else after a; half b; after c; half d; fi
+                echo"""
+    done = subprocess.run([k.HOROVODRUN, "-np", "2", "--output-filename", "logs", "sh", "-c", worker],
+                          capture_output=True, stdin=subprocess.DEVNULL, timeout=60 * k.SLOW, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert re.fullmatch(rb"(\[(\d)\]<stdout>:(\2*)\n)+", done.stdout), re.findall(rb".{9}<[^>]*>.{9}", done.stdout)
+    for rank in (b"0", b"1"):
+        assert done.stdout.count(rank) - done.stdout.count(b"[%s]" % rank) == 4 << 20
+        kept = (tmp_path / f"logs/rank.{rank.decode()}/stdout").read_bytes()
+        assert kept == b"[%s]<stdout>:" % rank + rank * (4 << 20) + b"\n"
+
+
 def test_a_worker_has_the_limit_on_descriptors_that_the_user_has(mark):
     """Launcher and agent take more for themselves."""
     done = subprocess.run(["sh", "-c", f"ulimit -Sn 777; exec {k.HOROVODRUN} -np 2 sh -c 'ulimit -n'"], text=True,

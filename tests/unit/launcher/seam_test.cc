@@ -55,4 +55,22 @@ TEST_CASE("last words without a newline stand alone at a terminal, and as they a
   CHECK(terminal.seam.inside_line());
 }
 
+TEST_CASE("a line that comes in pieces is broken only if another speaks meanwhile") {
+  for (const bool on_terminal : {true, false}) {
+    Place place(on_terminal);
+    const Words first{"[0]aaa", worker(0, "").speaker, std::nullopt, true};
+    const Words next{"aaa", first.speaker, "[0]", true};
+    const Words last{"aaa\n", first.speaker, "[0]", false};
+    place.hears(first);
+    place.hears(next);
+    place.hears(worker(1, "[1]b\n"));
+    place.hears(next);
+    place.hears(launcher("news\n"));
+    place.hears(next);
+    place.hears(last);
+    place.hears(worker(1, "[1]b\n"));
+    CHECK(place.read == "[0]aaaaaa\n[1]b\n[0]aaa\nnews\n[0]aaaaaa\n[1]b\n");
+  }
+}
+
 }  // namespace kolo
