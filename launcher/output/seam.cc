@@ -2,10 +2,19 @@
 
 namespace kolo {
 
+namespace {
+
+constexpr auto kClearToEnd = "\x1b[K";
+
+}  // namespace
+
 std::string Seam::before(const Words& words) const {
-  if (words.resumed && words.speaker == speaker_) return {};
-  const bool breaks = !words.speaker || open_ || (on_terminal_ && last_ != '\r');
-  return (inside_line() && breaks ? "\n" : "") + words.resumed.value_or("");
+  const bool same = words.speaker == speaker_;
+  if (words.resumed && same) return {};
+  const bool on_bar = on_terminal_ && last_ == '\r';
+  const bool breaks = !words.speaker || open_ || (on_terminal_ && !on_bar);
+  const auto between = inside_line() && breaks ? "\n" : on_bar && !same ? kClearToEnd : "";
+  return between + words.resumed.value_or("");
 }
 
 void Seam::wrote(const Words& words) {

@@ -16,7 +16,7 @@ struct Words {
 // Where the words of several meet.  What the launcher says begins on a line of its own, and a line
 // that is still to go on is broken when another speaks, and resumed behind a tag.  Other than that
 // a program reads what Horovod would have written; at a terminal, where people read, no line begins
-// behind another.
+// behind another, nor on a progress bar of another whose end would still be seen.
 class Seam {
  public:
   explicit Seam(bool on_terminal) : on_terminal_(on_terminal) {}

@@ -73,4 +73,16 @@ TEST_CASE("a line that comes in pieces is broken only if another speaks meanwhil
   }
 }
 
+TEST_CASE("at a terminal nothing stays of a progress bar behind another's line") {
+  Place terminal(true), pipe(false);
+  for (Place* place : {&terminal, &pipe}) {
+    place->hears(worker(0, "[0]50% #####.....\r"));
+    place->hears(worker(0, "[0]60% ######....\r"));
+    place->hears(worker(1, "[1]short\n"));
+    place->hears(worker(0, "[0]done\n"));
+  }
+  CHECK(pipe.read == "[0]50% #####.....\r[0]60% ######....\r[1]short\n[0]done\n");
+  CHECK(terminal.read == "[0]50% #####.....\r[0]60% ######....\r\x1b[K[1]short\n[0]done\n");
+}
+
 }  // namespace kolo
