@@ -143,7 +143,7 @@ std::uint64_t OutputDesk::not_shown() const {
 
 bool OutputDesk::inside_line() const {
   const Outlet& err = err_ ? *err_ : out_;
-  return err.stuck || err.seam->inside_line();
+  return err.gap.is_open() || err.seam->inside_line();
 }
 
 void OutputDesk::settle() {

@@ -28,25 +28,24 @@ bool wait_for(const Outlet& outlet, TimePoint since) {
                             : /* for ever */ -1;
     ready = ::poll(&until, 1, timeout);
   } while (ready < 0 && errno == EINTR);
-  return ready > 0;
+  return ready != 0;
 }
 
 Error pass_over(Outlet& outlet, std::size_t bytes) {
-  outlet.missed += bytes;
+  outlet.gap.widen(bytes);
   outlet.missed_all += bytes;
   return Error(Errc::timed_out, "nobody takes it");
 }
 
 // The descriptor may be shared with whoever started us and have been made non-blocking by them.
 Result<Unit> write_all_to(Outlet& outlet, std::string_view text, TimePoint since) {
-  if (outlet.stuck) return pass_over(outlet, text.size());
+  if (outlet.gap.is_open()) return pass_over(outlet, text.size());
   while (!text.empty()) {
     const ssize_t n = ::write(outlet.fd, text.data(), text.size());
     if (n >= 0) {
       text.remove_prefix(static_cast<std::size_t>(n));
     } else if (errno == EAGAIN) {
       if (wait_for(outlet, since)) continue;
-      outlet.stuck = true;
       outlet.patience->lose(Clock::now());
       return pass_over(outlet, text.size());
     } else if (errno != EINTR) {
@@ -58,19 +57,27 @@ Result<Unit> write_all_to(Outlet& outlet, std::string_view text, TimePoint since
 
 // Those who come back to a terminal learn that they do not see all.
 void recover(Outlet& outlet) {
-  if (!outlet.stuck) return;
-  const Words note{
-      fmt::format("\nhorovodrun: {} bytes are not shown here, since the terminal did "
-                  "not take them\n",
-                  outlet.missed)};
+  if (!outlet.gap.is_open()) return;
+  const Words note{outlet.gap.note()};
   const ssize_t n = ::write(outlet.fd, note.text.data(), note.text.size());
-  if (n != static_cast<ssize_t>(note.text.size())) return;
+  if (n <= 0) return;
+  outlet.gap.told(static_cast<std::size_t>(n));
   if (outlet.seam) outlet.seam->wrote(note);
-  outlet.stuck = false;
-  outlet.missed = 0;
 }
 
 }  // namespace
+
+std::string Gap::note() const {
+  if (!rest_.empty()) return rest_;
+  return fmt::format(
+      "\nhorovodrun: {} bytes are not shown here, since the terminal did not take them\n", bytes_);
+}
+
+void Gap::told(std::size_t bytes_of_note) {
+  const std::string now = note();
+  if (rest_.empty()) bytes_ = 0;
+  rest_ = now.substr(bytes_of_note);
+}
 
 Outlet Outlet::of(int standard, Fd& own) {
   if (!::isatty(standard)) return {.fd = standard, .seam = Seam(false)};

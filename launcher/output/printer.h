@@ -33,6 +33,21 @@ class Patience {
   std::optional<TimePoint> lost_;
 };
 
+// What was not shown at a place, from when it was passed over until it has been told so.
+class Gap {
+ public:
+  bool is_open() const { return bytes_ > 0 || !rest_.empty(); }
+  void widen(std::size_t bytes) { bytes_ += bytes; }
+
+  // What has to be shown before anything else is; it may be taken in parts.
+  std::string note() const;
+  void told(std::size_t bytes_of_note);
+
+ private:
+  std::uint64_t bytes_ = 0;  // of which no note tells
+  std::string rest_;         // of a note of which a part was shown
+};
+
 // Somewhere to write to.  Without patience it is waited for as long as it takes.  With it, one that
 // lags too far behind is passed over until it takes something again, and told then how much it
 // missed.
@@ -42,9 +57,8 @@ struct Outlet {
   int fd = -1;
   std::optional<Patience> patience;
   std::optional<Seam> seam;  // if several share it
-  bool stuck = false;
-  std::uint64_t missed = 0;      // bytes, since it got stuck
-  std::uint64_t missed_all = 0;  // in all
+  Gap gap;
+  std::uint64_t missed_all = 0;  // bytes
 
   // Of a standard stream.  A terminal gets a description of its own, which may be written to
   // without blocking, whatever others do with theirs; and nobody is held up for long by a Ctrl-S.

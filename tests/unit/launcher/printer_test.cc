@@ -136,7 +136,7 @@ TEST_CASE("an outlet with patience is passed over when it stands still, and told
   std::promise<void> gone_by;
   desk.printer->print(desk.to_err, {}, [&](const Result<Unit>&) { gone_by.set_value(); });
   gone_by.get_future().wait();
-  CHECK(desk.to_out.stuck);
+  CHECK(desk.to_out.gap.is_open());
 
   std::string text;
   std::array<char, 4096> buffer;
@@ -169,6 +169,23 @@ TEST_CASE("an outlet that moves, but too slowly, holds up nobody for long either
   CHECK(Clock::now() - began < 4s);
   CHECK(taken > 0);
   CHECK(desk.to_out.missed_all > 5'000'000);
+}
+
+TEST_CASE("a note about a gap is told once, in however many parts, and a wider gap by another") {
+  Gap gap;
+  CHECK_FALSE(gap.is_open());
+  gap.widen(70);
+  gap.widen(7);
+  const auto note = gap.note();
+  CHECK(note.starts_with("\nhorovodrun: 77 bytes are not shown"));
+  gap.told(10);
+  gap.widen(5);
+  CHECK(gap.note() == note.substr(10));
+  gap.told(note.size() - 10);
+  CHECK(gap.is_open());
+  CHECK(gap.note().starts_with("\nhorovodrun: 5 bytes"));
+  gap.told(gap.note().size());
+  CHECK_FALSE(gap.is_open());
 }
 
 TEST_CASE("patience that was used up comes back bit by bit") {
