@@ -17,7 +17,7 @@ std::string piece_of(const char* seed) {
     piece += std::string("\0\1\2\x7f\xfe\xff\n", 7);
     piece += std::string(5000, static_cast<char>('a' + i)) + "\n";
   }
-  return piece;
+  return piece + std::string(100'000, 'z') + "\n";  // more than a pipe holds
 }
 
 }  // namespace

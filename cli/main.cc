@@ -64,10 +64,6 @@ void say(std::FILE* to, const std::string& text) {
   std::fflush(to);
 }
 
-LogLevel level_of(const News& news) {
-  return is_detail(news) ? LogLevel::info : LogLevel::warning;
-}
-
 void say_notes(const std::vector<std::string>& notes) {
   for (const std::string& note : notes) say(stderr, fmt::format("horovodrun: note: {}\n", note));
 }
@@ -199,20 +195,18 @@ void keep_report(const std::string& directory, const Outcome& outcome) {
 }
 
 int carry_out(RunJob run) {
-  if (run.spec.verbose) log_from(LogLevel::info);
   say_notes(run.notes);
   complete_spec(run.spec);
   if (run.exclude_bad)
     if (const auto code = leave_out_bad_hosts(run.spec)) return *code;
   if (run.dry_run) return show_preview(run);
-  const auto outcome =
-      run_job(run.spec, [](const News& news) { log(level_of(news), message_for(news)); });
+  const auto outcome = run_job(run.spec, [](const News& news) { return message_for(news); });
   if (!outcome) {
     say(stderr, message_for(outcome.error()));
     return exit_code(outcome.error());
   }
+  keep_report(run.spec.output.directory, *outcome);  // first, as a terminal may stand still
   say(stderr, message_for(*outcome));
-  keep_report(run.spec.output.directory, *outcome);
   return exit_code(*outcome, run.spec.exit_code_policy);
 }
 

@@ -129,7 +129,7 @@ struct NewsText {
 }  // namespace
 
 std::string message_for(const News& news) {
-  return std::visit(NewsText{}, news);
+  return fmt::format("horovodrun: {}\n", std::visit(NewsText{}, news));
 }
 
 std::string message_for(const Error& error) {
@@ -146,7 +146,7 @@ std::string the_unreachable(const Outcome& outcome) {
   return text;
 }
 
-std::string message_for(const Outcome& outcome) {
+std::string report_on(const Outcome& outcome) {
   std::string text;
   if (outcome.not_shown)
     text = fmt::format(
@@ -161,6 +161,11 @@ std::string message_for(const Outcome& outcome) {
     return text + fmt::format("horovodrun: ended by {}\n{}", signal_name(*outcome.interrupted_by),
                               the_others(outcome));
   return text;
+}
+
+std::string message_for(const Outcome& outcome) {
+  const std::string report = report_on(outcome);
+  return outcome.inside_line && !report.empty() ? "\n" + report : report;
 }
 
 }  // namespace kolo

@@ -84,14 +84,14 @@ std::vector<int> readers_of(const JobSpec& spec) {
 }  // namespace
 
 Driver::Driver(Loop& loop, std::unique_ptr<Signals> signals, OutputDesk& desk, const JobSpec& spec,
-               Setting setting, Plan plan, Policy policy, Tell tell)
+               Setting setting, Plan plan, Policy policy, Wording wording)
     : loop_(loop),
       desk_(desk),
       spec_(spec),
       setting_(std::move(setting)),
       plan_(std::move(plan)),
       policy_(policy),
-      tell_(std::move(tell)),
+      wording_(std::move(wording)),
       supervisor_(plan_, policy_, loop.now()),
       addressing_(plan_.hosts()),
       feeder_(loop, STDIN_FILENO, readers_of(spec),
@@ -463,11 +463,9 @@ bool Driver::runs_on(std::uint32_t worker, const std::string& host) const {
   return worker < plan_.slots.size() && plan_.slots[worker].host == host;
 }
 
-// In line with the workers' output, and from that thread: a terminal that stands still must not
-// hold up the loop, which renews the leases.
 void Driver::tell(const News& news) {
   if (is_detail(news) && !spec_.verbose) return;
-  desk_.afterwards([tell = tell_, news] { tell(news); });
+  desk_.say(wording_(news));
 }
 
 // Acknowledged when it is written, so that a slow terminal slows the workers that write and is

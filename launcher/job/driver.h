@@ -30,7 +30,8 @@ namespace kolo {
 // Belongs to the loop; owned by run_job for the length of one job.
 class Driver {
  public:
-  Driver(Loop&, std::unique_ptr<Signals>, OutputDesk&, const JobSpec&, Setting, Plan, Policy, Tell);
+  Driver(Loop&, std::unique_ptr<Signals>, OutputDesk&, const JobSpec&, Setting, Plan, Policy,
+         Wording);
 
   Outcome run();
 
@@ -94,7 +95,7 @@ class Driver {
   Setting setting_;
   const Plan plan_;
   const Policy policy_;
-  const Tell tell_;
+  const Wording wording_;
   Supervisor supervisor_;
 
   std::set<std::string> here_;                                // hosts that are this machine

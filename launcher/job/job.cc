@@ -27,7 +27,7 @@ bool is_detail(const News& news) {
          !std::holds_alternative<news::Placed>(news);
 }
 
-Result<Outcome> run_job(const JobSpec& spec, const Tell& tell) {
+Result<Outcome> run_job(const JobSpec& spec, const Wording& wording) {
   auto plan = make_plan(spec.hosts, spec.np, 0);
   if (!plan) return plan.error();
   if (auto fit = check_interfaces_here(spec.placement, *plan); !fit) return fit.error();
@@ -47,12 +47,13 @@ Result<Outcome> run_job(const JobSpec& spec, const Tell& tell) {
   {
     // With the driver go our signals: when no process is left to be ended, one may end us, who may
     // be waiting for a reader of the last output.
-    Driver driver(loop, std::move(signals), **desk, spec, setting, *plan, policy, tell);
+    Driver driver(loop, std::move(signals), **desk, spec, setting, *plan, policy, wording);
     // From here processes run, and this returns when none does any more.
     outcome = driver.run();
   }
   (*desk)->settle();
   outcome.not_shown = (*desk)->not_shown();
+  outcome.inside_line = (*desk)->inside_line();
   return outcome;
 }
 

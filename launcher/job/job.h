@@ -94,13 +94,13 @@ struct WorkerEnded {
 using News =
     std::variant<news::StoreListens, news::HostReached, news::HostReady, news::WorkerStarted,
                  news::WorkerEnded, news::RoseUp, news::Warning, news::Placed>;
-using Tell = std::function<void(const News&)>;  // called on some thread, once at a time
+using Wording = std::function<std::string(const News&)>;  // whole lines
 
 // Whether only those want to know it who want to know more.
 bool is_detail(const News&);
 
 // Runs a job from its first process to its last.  An error: it was not begun, and nothing was
 // started.  SIGINT, SIGTERM and SIGHUP to this process meanwhile end the job.
-Result<Outcome> run_job(const JobSpec&, const Tell&);
+Result<Outcome> run_job(const JobSpec&, const Wording&);
 
 }  // namespace kolo

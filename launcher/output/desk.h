@@ -32,18 +32,19 @@ class OutputDesk {
   // The last words, which may lack a newline.
   void finish(int rank);
 
-  // Calls when all that was put before is written.
-  void afterwards(Fn);
+  // Words of our own on stderr, after all that was put before.
+  void say(std::string lines);
 
   // One line about how far the job is, for people at a terminal; an empty one takes it away.  Gone
   // for good with the first output.
   void show_status(const std::string& text);
 
-  // How many bytes a terminal did not take.  After the desk has come to rest (see settle).
-  std::uint64_t not_shown() const { return out_.missed_all + err_.missed_all; }
-
   // Waits until all that was put is written, or will never be.
   void settle();
+
+  // After that: how many bytes a terminal did not take, and whether stderr was left inside a line.
+  std::uint64_t not_shown() const;
+  bool inside_line() const;
 
  private:
   OutputDesk(const OutputStyle&, std::vector<Speaker> workers, std::optional<OutputFiles>);
@@ -58,14 +59,15 @@ class OutputDesk {
     Lines out, err;
   };
   Lines& lines_of(int rank, Stream);
-  void write(int rank, Stream, std::string shown, std::optional<std::string> kept, Fn written);
+  void write(int rank, Stream, Words shown, std::optional<std::string> kept, Fn written);
   void keep(int rank, Stream, std::string text, Fn written);
 
-  Outlet& terminal_outlet(Stream stream) { return stream == Stream::out ? out_ : err_; }
+  Outlet& outlet(Stream stream) { return stream == Stream::err && err_ ? *err_ : out_; }
 
   std::vector<Worker> workers_;
   Fd own_out_, own_err_;  // descriptions of terminals
-  Outlet out_, err_;
+  Outlet out_;
+  std::optional<Outlet> err_;  // unless it is the same place
   bool has_spoken_ = false;
   std::string status_;  // that is shown
   const std::string directory_;

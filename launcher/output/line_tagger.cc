@@ -53,6 +53,10 @@ std::string LineTagger::feed(std::string_view bytes, WallTime time) {
   return out;
 }
 
+std::optional<std::string> LineTagger::open_line() const {
+  return inside_line_ ? std::optional(tag()) : std::nullopt;
+}
+
 std::string LineTagger::finish() {
   std::string out;
   if (!pending_.empty()) emit(std::exchange(pending_, {}), out);

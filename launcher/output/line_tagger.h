@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -11,7 +12,8 @@ namespace kolo {
 // that progress bars come through as they are drawn.  What it returns is whole lines: two workers'
 // lines can then not be torn apart.
 //
-// Sans-IO.  A line longer than the limit is passed on in pieces, of which only the first has a tag.
+// Sans-IO.  A line longer than the limit is passed on in pieces, of which only the first has a tag:
+// memory is bounded, and whoever else writes is not held up by a line that may never end.
 class LineTagger {
  public:
   static constexpr std::size_t kLineLimit = 1 << 20;
@@ -23,6 +25,9 @@ class LineTagger {
 
   // The last words of a worker often lack a newline.
   std::string finish();
+
+  // The tag of the line of which only the beginning has been passed on.
+  std::optional<std::string> open_line() const;
 
  private:
   void emit(std::string_view piece, std::string& to);

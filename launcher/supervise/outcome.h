@@ -56,6 +56,7 @@ struct Outcome {
   std::vector<WorkerEnd> workers;        // by rank
   Duration took{};
   std::uint64_t not_shown = 0;  // bytes of output that a terminal did not take
+  bool inside_line = false;     // where we speak, a worker's last words had no newline
 };
 
 // Our own codes; a worker's is passed on as it is.

@@ -73,9 +73,9 @@ class Terminal:
     def types(self, text):
         os.write(self.fd, text.encode())
 
-    def look(self):
+    def look(self, most=65536):
         try:
-            self.seen += os.read(self.fd, 65536).decode(errors="replace")
+            self.seen += os.read(self.fd, most).decode(errors="replace")
         except (BlockingIOError, OSError):
             pass
         return self.seen
@@ -178,6 +178,19 @@ def test_a_job_that_rises_slowly_says_how_far_it_is_and_takes_it_back(terminal):
     assert "starting" not in terminal.seen[terminal.seen.index("<stdout>:done"):]
 
 
+def test_what_is_said_meanwhile_leaves_the_line_about_progress_whole(terminal):
+    terminal.types(f"{HOROVODRUN} -np 4 --verbose {k.ACTOR} @3:sleep=1 @3:exit=0 @2:sleep=3 open\n")
+    progress = "\r\x1b[Khorovodrun: starting: 2 of 4 workers in init"
+    news = "\r\x1b[Khorovodrun: rank 3 on host localhost exited with code 0\r\n"
+    terminal.shows(progress + news + progress.removeprefix("\r\x1b[K"))
+
+
+def test_last_words_without_a_newline_are_not_run_into(terminal):
+    terminal.types(f"{HOROVODRUN} -np 2 sh -c 'sleep $RANK; printf ab''c; exit $RANK'\n")
+    terminal.shows("horovodrun: rank 1 on host localhost exited with code 1")
+    assert "[0]<stdout>:abc\r\n[1]<stdout>:abc\r\nhorovodrun: rank 1 on" in terminal.seen, terminal.seen
+
+
 def test_a_terminal_that_stands_still_blocks_no_worker_for_long_and_files_have_all(terminal, tmp_path):
     count = 1_000_000  # more than all buffers hold
     worker = f"seq {count}; touch {tmp_path}/through; sleep 0.1; echo la''st"
@@ -187,6 +200,32 @@ def test_a_terminal_that_stands_still_blocks_no_worker_for_long_and_files_have_a
     terminal.shows("bytes of output were not shown, since the terminal did not take them", timeout=20)
     kept = (tmp_path / "logs/rank.0/stdout").read_text().splitlines()
     assert kept == [f"[0]<stdout>:{i}" for i in range(1, count + 1)] + ["[0]<stdout>:last"]
+
+
+def test_what_the_launcher_says_meanwhile_blocks_no_worker_either(terminal, tmp_path):
+    worker = f"[ $RANK = 1 ] || {{ seq 1000000; sleep 2; seq 1000000; touch {tmp_path}/through; }}"
+    terminal.types(f"{HOROVODRUN} -np 2 --verbose sh -c '{worker}'\n")  # rank 1 ends at once, and that is said
+    assert k.eventually((tmp_path / "through").exists, 20), terminal.look()
+    terminal.shows("bytes of output were not shown, since the terminal did not take them", timeout=20)
+
+
+def test_a_terminal_that_is_slow_blocks_no_worker_for_long_and_files_have_all(terminal, tmp_path):
+    count = 1_200_000  # at 20 kB a second: more than six minutes
+    terminal.types(f"{HOROVODRUN} -np 1 --output-filename {tmp_path}/logs sh -c 'seq {count}; touch {tmp_path}/through'\n")
+
+    def is_through():
+        terminal.look(most=200)
+        return (tmp_path / "through").exists()
+    assert k.eventually(is_through, 10), terminal.seen[-1000:]
+    terminal.shows("bytes of output were not shown, since the terminal did not take them", timeout=20)
+    kept = (tmp_path / "logs/rank.0/stdout").read_text().splitlines()
+    assert kept == [f"[0]<stdout>:{i}" for i in range(1, count + 1)]
+
+
+def test_a_terminal_that_stands_still_does_not_hold_up_the_report_in_the_file(terminal, tmp_path):
+    terminal.types(f"{HOROVODRUN} -np 1 --output-filename {tmp_path}/logs sh -c 'seq 100000; exit 3'\n")
+    assert k.eventually((tmp_path / "logs/failure.json").exists, 20), terminal.look()
+    terminal.shows("rank 0 on host localhost exited with code 3")
 
 
 def test_output_that_is_piped_is_never_dropped():

@@ -61,6 +61,15 @@ def test_lines_are_never_torn_and_the_last_one_needs_no_newline(mark):
             f"[{rank}]<stdout>:end"], own[:2]
 
 
+def test_a_report_begins_on_a_new_line_and_adds_none_to_what_workers_wrote(mark):
+    failing = [k.HOROVODRUN, "-np", "2", "sh", "-c", "sleep $RANK; printf abc; exit $RANK"]
+    apart = subprocess.run(failing, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=30 * k.SLOW)
+    assert apart.stdout == "[0]<stdout>:abc[1]<stdout>:abc" and apart.stderr.startswith("horovodrun: rank 1"), apart
+    both = subprocess.run(failing, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, stdin=subprocess.DEVNULL,
+                          timeout=30 * k.SLOW)
+    assert both.stdout.startswith("[0]<stdout>:abc[1]<stdout>:abc\nhorovodrun: rank 1"), both
+
+
 def test_binary_output_and_carriage_returns_come_through(mark):
     done = subprocess.run([k.HOROVODRUN, "-np", "1", "printf", r"10%%\r20%%\r\0\377\n"], capture_output=True,
                           timeout=20 * k.SLOW)
@@ -167,6 +176,22 @@ def test_much_output_is_kept_and_shown_byte_for_byte(tmp_path, mark):
         kept = (tmp_path / f"rank.{rank}/stdout").read_bytes()
         assert kept == tagged(rank, written + b"\n"), f"rank {rank}: {len(kept)} bytes"
         assert shown[rank] == kept, f"rank {rank}: {len(shown[rank])} bytes"
+
+
+def test_lines_beyond_the_limit_are_broken_rather_than_mixed(tmp_path, mark):
+    """Two ranks with a line of 4 MiB each, in turns: beyond 1 MiB one comes in between the other."""
+    worker = """half() { head -c 2097152 /dev/zero | tr '\\0' $RANK; touch $1; }
+                after() { while [ ! -e $1 ]; do sleep 0.01; done; }
+                if [ $RANK = 0 ]; then half a; after b; half c; else after a; half b; after c; half d; fi
+                echo"""
+    done = subprocess.run([k.HOROVODRUN, "-np", "2", "--output-filename", "logs", "sh", "-c", worker],
+                          capture_output=True, stdin=subprocess.DEVNULL, timeout=60 * k.SLOW, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert re.fullmatch(rb"(\[(\d)\]<stdout>:(\2*)\n)+", done.stdout), re.findall(rb".{9}<[^>]*>.{9}", done.stdout)
+    for rank in (b"0", b"1"):
+        assert done.stdout.count(rank) - done.stdout.count(b"[%s]" % rank) == 4 << 20
+        kept = (tmp_path / f"logs/rank.{rank.decode()}/stdout").read_bytes()
+        assert kept == b"[%s]<stdout>:" % rank + rank * (4 << 20) + b"\n"
 
 
 def test_a_worker_has_the_limit_on_descriptors_that_the_user_has(mark):

@@ -110,6 +110,12 @@ TEST_CASE("a failure before an interrupt stays the headline") {
             .starts_with("horovodrun: rank 0 on host a exited with code 3"));
 }
 
+TEST_CASE("a report begins on a line of its own, and nothing is no report") {
+  CHECK(message_for(Outcome{.interrupted_by = SIGINT, .inside_line = true})
+            .starts_with("\nhorovodrun: ended by SIGINT\n"));
+  CHECK(message_for(Outcome{.inside_line = true}) == "");
+}
+
 TEST_CASE("an error says what happened") {
   CHECK(message_for(Error(Errc::invalid_input, "no command to run was given")) ==
         "horovodrun: error: no command to run was given\n");
@@ -117,12 +123,12 @@ TEST_CASE("an error says what happened") {
 
 TEST_CASE("news are one line each") {
   CHECK(message_for(News(news::StoreListens{"127.0.0.1:4711"})) ==
-        "the job's store listens on 127.0.0.1:4711");
-  CHECK(message_for(News(news::HostReady{"a", 17})) == "host a is ready (agent 17)");
+        "horovodrun: the job's store listens on 127.0.0.1:4711\n");
+  CHECK(message_for(News(news::HostReady{"a", 17})) == "horovodrun: host a is ready (agent 17)\n");
   CHECK(message_for(News(news::WorkerStarted{2, "a", 18})) ==
-        "rank 2 runs on host a as process 18");
+        "horovodrun: rank 2 runs on host a as process 18\n");
   CHECK(message_for(News(news::WorkerEnded{2, "a", ExitStatus::killed(SIGKILL)})) ==
-        "rank 2 on host a was killed by SIGKILL");
+        "horovodrun: rank 2 on host a was killed by SIGKILL\n");
 }
 
 }  // namespace kolo

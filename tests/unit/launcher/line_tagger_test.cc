@@ -94,7 +94,9 @@ TEST_CASE("a line that does not end is passed on in pieces with one tag") {
     fed += chunk.size();
     most_held = std::max(most_held, fed + 3 - std::min(fed, out.size()));
   }
+  CHECK(tagger.open_line() == "<t>");
   out += tagger.feed("\nnext\n");
+  CHECK_FALSE(tagger.open_line());
   CHECK(most_held <= LineTagger::kLineLimit + 3);
   CHECK(out == "<t>" + std::string(fed, 'x') + "\n<t>next\n");
 }
