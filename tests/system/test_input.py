@@ -109,6 +109,13 @@ def test_a_job_in_the_background_does_not_stop_on_the_terminal(terminal):
     assert "Stopped" not in terminal.look()
 
 
+def test_a_job_in_the_background_writes_where_the_terminal_would_stop_it(terminal):
+    terminal.types("stty tostop\n")
+    terminal.types(f"{HOROVODRUN} -np 2 sh -c 'sleep 1; echo do''ne' &\n")
+    terminal.shows("<stdout>:done", times=2)
+    assert "Stopped" not in terminal.look()
+
+
 def test_a_job_that_comes_to_the_foreground_reads(terminal):
     terminal.types(f"{HOROVODRUN} -np 1 sh -c 'read line; echo go''t $line' &\n")
     time.sleep(0.7)
