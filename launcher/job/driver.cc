@@ -219,14 +219,15 @@ void Driver::on_signal(int signo) {
   }
 }
 
-// Ctrl-Z, until somebody says fg.  The agents have stopped the workers, and do not count the time.
+// Ctrl-Z, until somebody says fg.  The agents have stopped the workers, and nobody counts the time.
 void Driver::stop_and_go_on() {
   send_all(agent::Hold{});
   for (auto& [host, session] : sessions_) session->flush();
+  const TimePoint stopped = loop_.now();
   ::raise(SIGSTOP);
   send_all(agent::Resume{});
   for (auto& [host, when] : last_heard_) when = loop_.now();
-  set_alarm();
+  hear(heard::Held{loop_.now() - stopped});
 }
 
 void Driver::renew_leases() {

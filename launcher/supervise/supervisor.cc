@@ -132,6 +132,11 @@ void Supervisor::hear(const heard::Spoken& spoken) {
     if (workers_[slot.rank].living()) orders_.push_back(order::Signal{slot.rank, spoken.signo});
 }
 
+void Supervisor::hear(const heard::Held& held) {
+  if (wake_) *wake_ += held.time;
+  failed_ += held.time;
+}
+
 void Supervisor::hear(const heard::Tick&) {
   if (!wake_ || now_ < *wake_) return;
   wake_.reset();

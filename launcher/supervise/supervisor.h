@@ -56,13 +56,17 @@ struct Interrupted {
 struct Spoken {
   int signo;
 };  // meant for the workers, whatever it means to them
+struct Held {
+  Duration time;
+};  // all stood still for so long, which counts for nothing
 struct Tick {};
 }  // namespace heard
 
 using Event =
     std::variant<heard::HostReady, heard::Arranged, heard::Unreached, heard::Unfit,
                  heard::HostEnding, heard::HostEnded, heard::Started, heard::NotStarted,
-                 heard::Exited, heard::Examined, heard::Interrupted, heard::Spoken, heard::Tick>;
+                 heard::Exited, heard::Examined, heard::Interrupted, heard::Spoken, heard::Held,
+                 heard::Tick>;
 
 // What it wants done.
 namespace order {
@@ -147,6 +151,7 @@ class Supervisor {
   void hear(const heard::Examined&);
   void hear(const heard::Interrupted&);
   void hear(const heard::Spoken&);
+  void hear(const heard::Held&);
   void hear(const heard::Tick&);
 
   bool move_worker(int rank, WorkerEvent);

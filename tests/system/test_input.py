@@ -144,6 +144,20 @@ def test_ctrl_z_holds_the_job_and_fg_lets_it_go_on(terminal):
     terminal.shows("ended by SIGINT")
 
 
+def test_the_time_between_ctrl_z_and_fg_is_not_taken_for_a_host_that_does_not_answer(terminal, tmp_path):
+    way = tmp_path / "way"
+    way.write_text("#!/bin/sh\nsleep 1.5; shift; exec sh -c \"$*\"\n")
+    way.chmod(0o755)
+    terminal.types(f"{HOROVODRUN} -np 1 -H elsewhere:1 --rsh-agent {way} --disable-cache --start-timeout {3 * k.SLOW} "
+                   "echo do''ne\n")
+    time.sleep(0.8)
+    terminal.types("\x1a")
+    terminal.shows("Stopped")
+    time.sleep(4 * k.SLOW)
+    terminal.types("fg\n")
+    terminal.shows("<stdout>:done")
+
+
 def test_a_terminal_that_hangs_up_ends_the_job(terminal):
     terminal.types(f"{HOROVODRUN} -np 2 sleep 7171\n")
     assert k.eventually(lambda: pgrep("sleep 7171"))
