@@ -418,7 +418,6 @@ void Agent::end(Duration grace, const std::string& why) {
   if (!std::exchange(ending_, true)) {
     if (!why.empty()) channel_.send(Up(Ending{why}));
     signal_all(SIGTERM);
-    signal_all(SIGCONT);  // a stopped process does not hear SIGTERM
   }
   if (!any_running() || grace == 0s) return kill_all();
   kill_at_ = std::min(kill_at_, loop_.now() + grace);

@@ -58,6 +58,12 @@ def test_leaving_with_0_too_early_is_named_too(mark, np, before):
                    for line in ended.err.splitlines()), ended
 
 
+def test_a_worker_that_is_stopped_hears_that_it_is_to_end(mark):
+    program = "[ $RANK = 0 ] && sleep 0.5 && exit 3; trap 'echo saved; exit 0' TERM; kill -STOP $$; sleep 60"
+    ended = run("-np", 2, "sh", "-c", program)
+    assert ended.code == 3 and "[1]<stdout>:saved\n" in ended.out, ended
+
+
 def test_leaving_with_0_after_the_last_collective_harms_nobody(mark):
     for _ in range(10):
         ended = run("-np", 4, ACTOR, "open", "allreduce", "@0:exit=0", "@2:exit=0", "sleep=0.05")
