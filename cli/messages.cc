@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "base/text.h"
@@ -75,21 +76,55 @@ std::string last_act(const Outcome& outcome) {
   return doing.empty() ? "" : fmt::format("  it was {}\n", doing);
 }
 
-// What became of the others, one line for each manner, so that 64 ranks read as three lines.
-std::string the_others(const Outcome& outcome) {
-  std::map<std::string, std::vector<int>> by_manner;
+// Those of whom the same is to be said.
+struct Group {
+  std::string manner;
+  std::vector<int> ranks;
+};
+
+// The largest first; of two alike, the one with the lowest rank.
+std::vector<Group> groups_of_others(const Outcome& outcome) {
+  std::vector<Group> groups;
+  std::map<std::string, std::size_t> places;
   const auto culprit = culprit_of(outcome);
-  for (std::size_t rank = 0; rank < outcome.workers.size(); ++rank)
-    if (culprit != static_cast<int>(rank)) {
-      const auto doing = doing_of(outcome.workers[rank]);
-      const auto manner = manner_of(outcome.workers[rank]);
-      by_manner[doing.empty() ? manner : fmt::format("{}; {}", doing, manner)].push_back(
-          static_cast<int>(rank));
-    }
+  for (std::size_t rank = 0; rank < outcome.workers.size(); ++rank) {
+    if (culprit == static_cast<int>(rank)) continue;
+    const auto doing = doing_of(outcome.workers[rank]);
+    auto manner = manner_of(outcome.workers[rank]);
+    if (!doing.empty()) manner = fmt::format("{}; {}", doing, manner);
+    const auto [place, is_new] = places.try_emplace(manner, groups.size());
+    if (is_new) groups.push_back({std::move(manner), {}});
+    groups[place->second].ranks.push_back(static_cast<int>(rank));
+  }
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const Group& a, const Group& b) { return a.ranks.size() > b.ranks.size(); });
+  return groups;
+}
+
+std::string line_of(const Group& group) {
+  return fmt::format("  {}: {}\n", ranks_text(group.ranks), group.manner);
+}
+
+std::string line_of_rest(std::span<const Group> groups) {
+  if (groups.empty()) return {};
+  if (groups.size() == 1) return line_of(groups.front());
+  std::vector<int> ranks;
+  for (const Group& group : groups)
+    ranks.insert(ranks.end(), group.ranks.begin(), group.ranks.end());
+  std::sort(ranks.begin(), ranks.end());
+  return fmt::format(
+      "  {} others (ranks {}): in {} other ways; see failure.json (--output-filename)\n",
+      ranks.size(), number_ranges(ranks), groups.size());
+}
+
+// What became of the others, so that 64 ranks read as three lines.
+std::string the_others(const Outcome& outcome) {
+  constexpr std::size_t kInFull = 2;
+  const auto groups = groups_of_others(outcome);
+  const auto in_full = std::span(groups).first(std::min(kInFull, groups.size()));
   std::string text;
-  for (const auto& [manner, ranks] : by_manner)
-    text += fmt::format("  {}: {}\n", ranks_text(ranks), manner);
-  return text;
+  for (const Group& group : in_full) text += line_of(group);
+  return text + line_of_rest(std::span(groups).subspan(in_full.size()));
 }
 
 struct NewsText {
@@ -154,9 +189,11 @@ std::string message_for(const Outcome& outcome) {
         "take them\n",
         outcome.not_shown);
   if (!outcome.unreachable.empty()) return text + the_unreachable(outcome);
-  if (outcome.failure)
-    return text + fmt::format("horovodrun: {}\n{}{}", headline(*outcome.failure), last_act(outcome),
-                              the_others(outcome));
+  if (outcome.failure) {
+    text += fmt::format("horovodrun: {}\n{}", headline(*outcome.failure), last_act(outcome));
+    // Where nothing was started, nothing came to an end.
+    return outcome.failure->kind == Failure::Kind::unfit ? text : text + the_others(outcome);
+  }
   if (outcome.interrupted_by)
     return text + fmt::format("horovodrun: ended by {}\n{}", signal_name(*outcome.interrupted_by),
                               the_others(outcome));

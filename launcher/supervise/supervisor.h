@@ -62,11 +62,10 @@ struct Held {
 struct Tick {};
 }  // namespace heard
 
-using Event =
-    std::variant<heard::HostReady, heard::Arranged, heard::Unreached, heard::Unfit,
-                 heard::HostEnding, heard::HostEnded, heard::Started, heard::NotStarted,
-                 heard::Exited, heard::Examined, heard::Interrupted, heard::Spoken, heard::Held,
-                 heard::Tick>;
+using Event = std::variant<heard::HostReady, heard::Arranged, heard::Unreached, heard::Unfit,
+                           heard::HostEnding, heard::HostEnded, heard::Started, heard::NotStarted,
+                           heard::Exited, heard::Examined, heard::Interrupted, heard::Spoken,
+                           heard::Held, heard::Tick>;
 
 // What it wants done.
 namespace order {
