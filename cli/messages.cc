@@ -68,12 +68,24 @@ std::optional<int> culprit_of(const Outcome& outcome) {
   return one ? outcome.failure->rank : std::nullopt;
 }
 
+// How much it had in memory.  Of one that a signal ended that may be why; one that exited had a
+// reason of its own.
+std::string size_of(const WorkerEnd& end) {
+  constexpr double kMiB = 1 << 20;
+  if (!end.status || !end.status->signo || end.used.peak_rss_bytes == 0) return {};
+  return fmt::format("its largest process had {:.0f} MiB",
+                     static_cast<double>(end.used.peak_rss_bytes) / kMiB);
+}
+
 // What the one who failed was at.
 std::string last_act(const Outcome& outcome) {
   const auto culprit = culprit_of(outcome);
   if (!culprit || static_cast<std::size_t>(*culprit) >= outcome.workers.size()) return {};
-  const auto doing = doing_of(outcome.workers[*culprit]);
-  return doing.empty() ? "" : fmt::format("  it was {}\n", doing);
+  const WorkerEnd& end = outcome.workers[*culprit];
+  const auto doing = doing_of(end), size = size_of(end);
+  if (doing.empty() && size.empty()) return {};
+  return fmt::format("  {}{}{}{}\n", doing.empty() ? "" : "it was ", doing,
+                     doing.empty() || size.empty() ? "" : "; ", size);
 }
 
 // Those of whom the same is to be said.

@@ -75,7 +75,7 @@ class Agent {
 
   void on_launcher_gone();
   void on_signal();
-  void on_child_ended(pid_t, const ExitStatus&);
+  void on_child_ended(const Ended&);
   void on_output(std::uint32_t worker, Stream, ByteView);
   void check_lease(bool again);
   void open_accounts();
@@ -385,15 +385,16 @@ void Agent::on_signal() {
   signalfd_siginfo info;
   while (::read(signals_.get(), &info, sizeof info) == sizeof info)
     if (info.ssi_signo == SIGTERM) end(grace_, "its agent got SIGTERM");
-  while (const auto ended = reap()) on_child_ended(ended->pid, ended->status);
+  while (const auto ended = reap()) on_child_ended(*ended);
 }
 
-void Agent::on_child_ended(pid_t pid, const ExitStatus& status) {
+void Agent::on_child_ended(const Ended& ended) {
   for (auto& [id, worker] : workers_) {
-    if (worker->pid() != pid || !worker->running()) continue;
+    if (worker->pid() != ended.pid || !worker->running()) continue;
     worker->ended();
-    const auto oom = status.signo == SIGKILL ? oom_.verdict(pid, worker->cgroup()) : OomVerdict{};
-    channel_.send(Up(Exited{id, status, worker->said(), oom}));
+    const auto oom =
+        ended.status.signo == SIGKILL ? oom_.verdict(ended.pid, worker->cgroup()) : OomVerdict{};
+    channel_.send(Up(Exited{id, ended.status, worker->said(), oom, ended.used}));
   }
   if (ending_ && !any_running()) loop_.stop();
 }

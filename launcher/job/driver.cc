@@ -407,7 +407,7 @@ void Driver::on_host(const std::string& host, const agent::Exited& exited) {
   tell(news::WorkerEnded{rank, host, exited.status});
   if (exited.said.said_anything())
     doings_.try_emplace(rank, Doing{exited.said.text, exited.said.under_way(), {}, {}, 0});
-  hear(heard::Exited{rank, exited.status, text_of(exited.oom)});
+  hear(heard::Exited{rank, exited.status, text_of(exited.oom), exited.used});
 }
 
 void Driver::on_host(const std::string& host, const agent::Ending& ending) {

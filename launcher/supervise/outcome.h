@@ -39,6 +39,7 @@ struct WorkerEnd {
   std::optional<ExitStatus> status;
   std::optional<int> told_to_stop;  // the last signal that we sent before it ended
   std::optional<Doing> doing{};
+  Usage used{};  // if there is a status
   bool operator==(const WorkerEnd&) const = default;
 };
 

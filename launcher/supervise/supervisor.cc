@@ -105,6 +105,7 @@ void Supervisor::hear(const heard::Exited& exited) {
   if (!move_worker(exited.rank, WorkerEvent::exited)) return;
   const ExitStatus& status = exited.status;
   outcome_.workers[exited.rank].status = status;
+  outcome_.workers[exited.rank].used = exited.used;
   const auto cause =
       exited.detail.empty() ? status.text() : fmt::format("{}: {}", status.text(), exited.detail);
   announce(exited.rank, cause, status.ok() ? Departure::Manner::left : Departure::Manner::died);

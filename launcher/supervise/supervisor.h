@@ -45,7 +45,8 @@ struct NotStarted {
 struct Exited {
   int rank;
   ExitStatus status;
-  std::string detail;  // what more is known of why
+  std::string detail{};  // what more is known of why
+  Usage used{};
 };
 struct Examined {
   std::string host;

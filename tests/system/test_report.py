@@ -30,7 +30,8 @@ def test_a_report_for_programs_lies_beside_the_output(tmp_path):
                 "if [ $RANK = 1 ]; then sleep 0.3; exit 3; fi; exec sleep 60")
     report = json.loads((tmp_path / "failure.json").read_text())
     assert ended.code == 3 and report["failure"]["rank"] == 1 and report["failure"]["cause"] == "exited with code 3"
-    other = report["workers"][0]
+    other, culprit = report["workers"]
+    assert culprit["peak_rss_bytes"] > 1 << 18 and culprit["cpu_seconds"] >= 0, culprit
     assert other["signal"] == signal.SIGTERM and other["state"].startswith("sleeping") and other["rss_bytes"] > 0
     assert run("-np", 1, "--output-filename", tmp_path, "true").code == 0
     assert not (tmp_path / "failure.json").exists()

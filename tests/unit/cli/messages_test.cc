@@ -93,6 +93,16 @@ TEST_CASE("what each was at is said, and groups those who were at the same") {
         "  rank 3: sleeping in futex; ended by SIGTERM\n");
 }
 
+TEST_CASE("how much one had that a signal ended is said") {
+  Outcome outcome{.failure = failure_of(0), .workers = {kKilled}};
+  outcome.failure->cause = "was killed by SIGKILL";
+  outcome.workers[0].used = Usage{812 << 20, 1500};
+  CHECK(message_for(outcome).ends_with("\n  its largest process had 812 MiB\n"));
+  outcome.workers[0].doing = Doing{"allreduce(sum of 4 f32), call 7", true, "", {}, 0};
+  CHECK(message_for(outcome).ends_with(
+      "\n  it was in allreduce(sum of 4 f32), call 7; its largest process had 812 MiB\n"));
+}
+
 TEST_CASE("each manner of ending has its words") {
   const auto [end, words] = GENERATE(table<WorkerEnd, std::string>({
       {kGood, "exited with code 0"},
