@@ -333,7 +333,7 @@ void Agent::look_on() {
     const auto& worker = workers_.at(look.workers[i]);
     if (!worker->running()) continue;
     channel_.send(Up(Finding{look.workers[i], worker->said(), seen[i]}));
-    if (seen[i].has_python_dump) ::kill(seen[i].pid, python_dump_signal());
+    ask_for_python_stacks(seen[i]);
   }
   channel_.send(Up(Examined{}));
 }
