@@ -452,7 +452,7 @@ int run_agent(pid_t guard) {
   agent::Agent agent(loop, guard);
   loop.run();
   agent.say_last_words();
-  sweep();
+  sweep(kStuck);  // whom we leave the guard gets
   return 0;
 }
 

@@ -197,7 +197,7 @@ void Supervisor::enter(JobPhase phase) {
       break;
     case JobPhase::killing:
       signal_living(SIGKILL);
-      wake_ = now_ + policy_.patience;
+      wake_ = now_ + policy_.reports;
       break;
     case JobPhase::closing:
       for (const std::string& host : open_) orders_.push_back(order::Close{host});

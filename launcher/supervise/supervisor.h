@@ -114,7 +114,9 @@ struct Policy {
   Duration evidence = std::chrono::seconds(2);
   // TERM first: Python's handlers write checkpoints.  Five seconds is what Horovod gives.
   Duration grace = std::chrono::seconds(5);
-  // For a host to report what it was told to kill, and to clean up.
+  // For hosts to report what they were told to kill.  One that stands in the kernel never comes.
+  Duration reports = std::chrono::milliseconds(500);
+  // For a host to clean up.
   Duration patience = std::chrono::seconds(2);
 };
 

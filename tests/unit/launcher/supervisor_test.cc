@@ -407,7 +407,7 @@ TEST_CASE("workers that no signal moves, and hosts that do not close, are given 
 }
 
 TEST_CASE("the policy's times are the ones that count") {
-  Stage stage("a:2", 2, {.start_timeout = 1s, .last_words = 2s, .grace = 0s, .patience = 3s});
+  Stage stage("a:2", 2, {.start_timeout = 1s, .last_words = 2s, .grace = 0s, .reports = 3s});
   stage.rises();
   stage.worker(0).exits(5);
   stage.ordered();
