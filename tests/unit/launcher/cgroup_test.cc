@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <thread>
 
 #include "base/process.h"
@@ -242,6 +243,40 @@ TEST_CASE("a worker is taken into its cgroup, which ends with it") {
   CHECK(wait_for(*pid) == ExitStatus::killed(SIGKILL));
   CHECK(wait_until([&] { return cgroup->remove(); }));
   CHECK_FALSE(fs::exists(folder));
+}
+
+TEST_CASE("what a worker has started before is taken in with it") {
+  auto cgroup = any_cgroup(7003);
+  if (!cgroup) return;
+  const auto pid = spawn({.argv = {"sh", "-c", "sh -c 'sleep 60; true' & sleep 60; true"},
+                          .env = {"PATH=/usr/bin:/bin"},
+                          .cwd = {}});
+  REQUIRE(pid);
+  const auto members = [&] {
+    std::ifstream procs(cgroup->place().folder + "/cgroup.procs");
+    return std::vector<std::string>(std::istream_iterator<std::string>(procs), {}).size();
+  };
+  // Two shells, and what each of them waits for.
+  CHECK(wait_until([&] { return cgroup->take_in(*pid) && members() == 4; }));
+  ::kill(-*pid, SIGKILL);
+  CHECK(wait_for(*pid) == ExitStatus::killed(SIGKILL));
+  CHECK(wait_until([&] { return cgroup->remove(); }));
+}
+
+TEST_CASE("a cgroup that counts no memory still ends all that is in it at once") {
+  const auto above = "/sys/fs/cgroup/unified";
+  auto cgroup = WorkerCgroup::create({2, above, above}, 7004);
+  if (!cgroup) {
+    WARN("NOT TESTED, there is no such cgroup here: " << cgroup.error().text());
+    return;
+  }
+  const auto pid = spawn({.argv = {"/bin/sleep", "60"}, .env = {}, .cwd = {}});
+  REQUIRE(pid);
+  REQUIRE(cgroup->take_in(*pid));
+  CHECK_FALSE(judge_own(read_counters(cgroup->place())));
+  REQUIRE(cgroup->kill());
+  CHECK(wait_for(*pid) == ExitStatus::killed(SIGKILL));
+  CHECK(wait_until([&] { return cgroup->remove(); }));
 }
 
 TEST_CASE("a worker beyond the limit of its cgroup is known to have been killed for that") {
