@@ -19,6 +19,7 @@
 #include "base/process.h"
 #include "launcher/agent/small_file.h"
 #include "launcher/agent/stack.h"
+#include "tests/support/not_tested.h"
 
 namespace kolo::agent {
 
@@ -96,7 +97,7 @@ Evidence examine_now(pid_t pid) {
 // Loudly, where this machine has no libdw.
 bool stacks_can_be_read() {
   static const bool can = ::dlopen("libdw.so.1", RTLD_NOW) != nullptr;
-  if (!can) WARN("NOT TESTED, there is no libdw.so.1 here: native stacks");
+  if (!can) test::not_tested("there is no libdw.so.1 here: native stacks");
   return can;
 }
 
@@ -347,7 +348,7 @@ TEST_CASE("an examination that is given up leaves nobody stopped or traced") {
 TEST_CASE("Python is known as such, and tells its own stack when asked") {
   auto env = own_environment();
   if (!find_program("python3", env, "")) {
-    WARN("NOT TESTED, there is no python3 here");
+    test::not_tested("there is no python3 here");
     return;
   }
   const auto top = std::filesystem::path(__FILE__).parent_path() / "../../..";
