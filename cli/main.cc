@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "base/process.h"
+#include "base/time.h"
 #include "cli/check_build.h"
 #include "cli/complete.h"
 #include "cli/doctor.h"
@@ -208,7 +209,7 @@ int carry_frames(const std::vector<std::string>& arguments) {
   return kExitUsage;
 }
 
-int main_with(const std::vector<std::string>& arguments) {
+int main_with(const std::vector<std::string>& arguments, TimePoint asked) {
   const std::string first = arguments.empty() ? "" : arguments.front();
   if (first == "--guard" && arguments.size() <= 2)
     return run_guard(arguments.size() == 2 ? arguments.back() : "");
@@ -219,6 +220,7 @@ int main_with(const std::vector<std::string>& arguments) {
     say(stderr, usage_text() + message_for(request.error()));
     return kExitUsage;
   }
+  if (auto* run = std::get_if<RunJob>(&*request)) run->spec.asked = asked;
   return std::visit([](auto&& r) { return carry_out(std::move(r)); }, std::move(*request));
 }
 
@@ -226,7 +228,8 @@ int main_with(const std::vector<std::string>& arguments) {
 }  // namespace kolo
 
 int main(int argc, char** argv) {
+  const auto asked = kolo::Clock::now();
   kolo::fill_standard_descriptors();
   kolo::keep_freed_memory();
-  return kolo::main_with(std::vector<std::string>(argv + 1, argv + argc));
+  return kolo::main_with(std::vector<std::string>(argv + 1, argv + argc), asked);
 }

@@ -139,6 +139,14 @@ std::string the_others(const Outcome& outcome) {
   return text + line_of_rest(std::span(groups).subspan(in_full.size()));
 }
 
+std::string text_of(const news::Reaching& reaching) {
+  return fmt::format(
+      "; host {} took longest to reach (name {:.1f} ms, connection {:.1f} ms, login {:.1f} ms, "
+      "agent {:.1f} ms)",
+      reaching.host, 1e3 * seconds(reaching.resolve), 1e3 * seconds(reaching.connect),
+      1e3 * seconds(reaching.login), 1e3 * seconds(reaching.start));
+}
+
 struct NewsText {
   std::string operator()(const news::StoreListens& n) const {
     return fmt::format("the job's store listens on {}", n.address);
@@ -164,9 +172,11 @@ struct NewsText {
     const auto after = [](const char* what, const std::optional<Duration>& when) {
       return when ? fmt::format("; {} after {:.1f} ms", what, 1e3 * seconds(*when)) : "";
     };
-    return fmt::format("start-up{}{}{}", after("hosts were ready", n.hosts_ready),
+    return fmt::format("start-up: {:.1f} ms to understand what is wanted{}{}{}{}",
+                       1e3 * seconds(n.before), after("hosts were ready", n.hosts_ready),
                        after("workers ran", n.workers_started),
-                       after("the last had come to the store", n.workers_met));
+                       after("the last had come to the store", n.workers_met),
+                       n.slowest ? text_of(*n.slowest) : "");
   }
   std::string operator()(const news::WorkerEnded& n) const {
     return fmt::format("rank {} on host {} {}", n.rank, n.host, n.status.text());

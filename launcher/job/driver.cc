@@ -101,6 +101,7 @@ Driver::Driver(Loop& loop, std::unique_ptr<Signals> signals, OutputDesk& desk, c
       began_(loop.now()) {
   progress_.hosts = static_cast<int>(plan_.hosts().size());
   progress_.workers = plan_.size();
+  rise_.before = began_ - spec_.asked;
   signal_watch_ = loop_.watch(signals_->fd(), Ready::read, [this] {
     if (const auto signo = signals_->next()) on_signal(*signo);
   });
@@ -415,9 +416,11 @@ void Driver::on_host(const std::string& host, const agent::Ending& ending) {
 }
 
 void Driver::on_host(const std::string& host, const agent::Reached& reached) {
-  const std::chrono::microseconds took(reached.resolve_us + reached.connect_us + reached.login_us +
-                                       reached.start_us);
-  tell(news::HostReached{host, reached.address, took, reached.staged});
+  using us = std::chrono::microseconds;
+  const news::Reaching reaching{host, us(reached.resolve_us), us(reached.connect_us),
+                                us(reached.login_us), us(reached.start_us)};
+  if (!rise_.slowest || rise_.slowest->took() < reaching.took()) rise_.slowest = reaching;
+  tell(news::HostReached{host, reached.address, reaching.took(), reached.staged});
 }
 
 void Driver::on_host(const std::string& host, const agent::Unreached& unreached) {
