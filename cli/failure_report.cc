@@ -56,6 +56,8 @@ Json json_of(const WorkerEnd& end, std::size_t rank) {
   json["state"] = end.doing->state;
   json["stack"] = end.doing->frames;
   json["rss_bytes"] = end.doing->rss_bytes;
+  json["python_stacks_in"] = nullptr;
+  if (!end.doing->python_stacks_in.empty()) json["python_stacks_in"] = end.doing->python_stacks_in;
   return json;
 }
 

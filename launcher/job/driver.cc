@@ -8,6 +8,7 @@
 
 #include "launcher/job/memory.h"
 #include "launcher/network/interfaces.h"
+#include "launcher/output/files.h"
 
 namespace kolo {
 
@@ -437,8 +438,17 @@ void Driver::on_host(const std::string& host, const agent::Finding& finding) {
   std::string state(seen.state_text());
   if (!seen.waits_in.empty()) state += " in " + seen.waits_in;
   doings_[static_cast<int>(finding.worker)] = {
-      finding.said.said_anything() ? finding.said.text : "", finding.said.under_way(), state,
-      seen.frames, seen.rss_bytes};
+      finding.said.said_anything() ? finding.said.text : "",
+      finding.said.under_way(),
+      state,
+      seen.frames,
+      seen.rss_bytes,
+      seen.has_python_dump ? stderr_file_of(finding.worker) : ""};
+}
+
+std::string Driver::stderr_file_of(std::uint32_t worker) const {
+  if (spec_.output.directory.empty()) return {};
+  return folder_of(static_cast<int>(worker), plan_.size()) + "/stderr";
 }
 
 void Driver::on_host(const std::string& host, const agent::Examined&) {

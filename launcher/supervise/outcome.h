@@ -30,6 +30,9 @@ struct Doing {
   std::string state;                // "sleeping in futex"; empty: it was not seen
   std::vector<std::string> frames;  // of its stack, innermost first
   std::uint64_t rss_bytes = 0;
+  // The file, below --output-filename, that has what a Python wrote when it was asked for its
+  // stacks.
+  std::string python_stacks_in{};
   bool operator==(const Doing&) const = default;
 };
 

@@ -45,15 +45,17 @@ def test_the_end_does_not_wait_for_those_who_stand_still(mark):
     assert ended.code == 3 and ended.took < (0.3 + 2 + 1 + 1) * k.SLOW, ended
 
 
-def test_a_python_that_knows_kolo_writes_its_stacks():
+def test_a_python_that_knows_kolo_writes_its_stacks(tmp_path):
     program = ("import kolo, os, time, sys\n"
                "def deep_inside():\n    time.sleep(60)\n"
                "if os.environ['RANK'] == '1':\n    time.sleep(0.7); sys.exit(3)\n"
                "deep_inside()\n")
-    ended = run("-np", 2, "/usr/bin/python3", "-c", program, env={"PYTHONPATH": str(k.TOP / "python"),
-                                                                  "KOLO_LIBRARY": str(k.BUILD / "lib/libkolo.so")})
+    ended = run("-np", 2, "--output-filename", tmp_path, "/usr/bin/python3", "-c", program,
+                env={"PYTHONPATH": str(k.TOP / "python"), "KOLO_LIBRARY": str(k.BUILD / "lib/libkolo.so")})
     assert ended.code == 3, ended
     assert re.search(r"^\[0\]<stderr>:.*deep_inside", ended.err, re.M), ended
+    seen = json.loads((tmp_path / "failure.json").read_text())["workers"][0]
+    assert "deep_inside" in (tmp_path / seen["python_stacks_in"]).read_text()
 
 
 LIMIT = 512 << 20  # enough for launcher and agent, with sanitizers too
