@@ -27,4 +27,12 @@ struct ExitStatus {
   bool operator==(const ExitStatus&) const = default;
 };
 
+// What a process, and those of its children that it has waited for, had used when it ended.
+struct Usage {
+  std::uint64_t peak_rss_bytes = 0;  // of the largest of them
+  std::uint64_t cpu_ms = 0;          // of all
+  KOLO_FIELDS(peak_rss_bytes, cpu_ms)
+  bool operator==(const Usage&) const = default;
+};
+
 }  // namespace kolo

@@ -53,6 +53,7 @@ Result<pid_t> spawn(const SpawnRequest&);
 struct Ended {
   pid_t pid = 0;
   ExitStatus status;
+  Usage used;
 };
 
 // Reaps one child that has ended, any or this one.  Does not wait.

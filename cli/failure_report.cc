@@ -44,12 +44,20 @@ Json json_of(const WorkerEnd& end, std::size_t rank) {
   if (end.status && !end.status->signo) json["exit_code"] = end.status->code;
   json["told_to_stop_by"] = nullptr;
   if (end.told_to_stop) json["told_to_stop_by"] = *end.told_to_stop;
+  json["peak_rss_bytes"] = nullptr;
+  json["cpu_seconds"] = nullptr;
+  if (end.status) {
+    json["peak_rss_bytes"] = end.used.peak_rss_bytes;
+    json["cpu_seconds"] = static_cast<double>(end.used.cpu_ms) / 1e3;
+  }
   if (!end.doing) return json;
   json["operation"] = end.doing->operation;
   json["operation_under_way"] = end.doing->under_way;
   json["state"] = end.doing->state;
   json["stack"] = end.doing->frames;
   json["rss_bytes"] = end.doing->rss_bytes;
+  json["python_stacks_in"] = nullptr;
+  if (!end.doing->python_stacks_in.empty()) json["python_stacks_in"] = end.doing->python_stacks_in;
   return json;
 }
 

@@ -13,6 +13,7 @@
 
 #include "base/log.h"
 #include "base/process.h"
+#include "base/time.h"
 #include "cli/check_build.h"
 #include "cli/complete.h"
 #include "cli/doctor.h"
@@ -233,38 +234,41 @@ Surroundings knowing(std::map<std::string, int> slots, Surroundings around) {
   return around;
 }
 
-int read_and_carry_out(const std::vector<std::string>& arguments, const Surroundings& around) {
+int read_and_carry_out(const std::vector<std::string>& arguments, const Surroundings& around,
+                       TimePoint asked) {
   auto request = parse_command_line(arguments, around);
   if (!request) {
     say(stderr, usage_text() + message_for(request.error()));
     return kExitUsage;
   }
+  if (auto* run = std::get_if<RunJob>(&*request)) run->spec.asked = asked;
   const auto carry_out_each = [&]<class R>(R&& each) {
     if constexpr (!std::is_same_v<R, AskHosts>)
       return carry_out(std::forward<R>(each));
     else {
       auto slots = ask_hosts(std::move(each));
       if (!slots) return slots.error();
-      return read_and_carry_out(arguments, knowing(std::move(*slots), around));
+      return read_and_carry_out(arguments, knowing(std::move(*slots), around), asked);
     }
   };
   return std::visit(carry_out_each, std::move(*request));
 }
 
-int main_with(const std::vector<std::string>& arguments) {
+int main_with(const std::vector<std::string>& arguments, TimePoint asked) {
   const std::string first = arguments.empty() ? "" : arguments.front();
   if (first == "--guard" && arguments.size() <= 2)
     return run_guard(arguments.size() == 2 ? arguments.back() : "");
   if (first == "--ssh-pipe" || first == "--rsh-pipe") return carry_frames(arguments);
   if (first == "--complete") return show_completion(arguments);
-  return read_and_carry_out(arguments, own_surroundings());
+  return read_and_carry_out(arguments, own_surroundings(), asked);
 }
 
 }  // namespace
 }  // namespace kolo
 
 int main(int argc, char** argv) {
+  const auto asked = kolo::Clock::now();
   kolo::fill_standard_descriptors();
   kolo::keep_freed_memory();
-  return kolo::main_with(std::vector<std::string>(argv + 1, argv + argc));
+  return kolo::main_with(std::vector<std::string>(argv + 1, argv + argc), asked);
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "base/text.h"
@@ -67,29 +68,83 @@ std::optional<int> culprit_of(const Outcome& outcome) {
   return one ? outcome.failure->rank : std::nullopt;
 }
 
+// How much it had in memory.  Of one that a signal ended that may be why; one that exited had a
+// reason of its own.
+std::string size_of(const WorkerEnd& end) {
+  constexpr double kMiB = 1 << 20;
+  if (!end.status || !end.status->signo || end.used.peak_rss_bytes == 0) return {};
+  return fmt::format("its largest process had {:.0f} MiB",
+                     static_cast<double>(end.used.peak_rss_bytes) / kMiB);
+}
+
 // What the one who failed was at.
 std::string last_act(const Outcome& outcome) {
   const auto culprit = culprit_of(outcome);
   if (!culprit || static_cast<std::size_t>(*culprit) >= outcome.workers.size()) return {};
-  const auto doing = doing_of(outcome.workers[*culprit]);
-  return doing.empty() ? "" : fmt::format("  it was {}\n", doing);
+  const WorkerEnd& end = outcome.workers[*culprit];
+  const auto doing = doing_of(end), size = size_of(end);
+  if (doing.empty() && size.empty()) return {};
+  return fmt::format("  {}{}{}{}\n", doing.empty() ? "" : "it was ", doing,
+                     doing.empty() || size.empty() ? "" : "; ", size);
 }
 
-// What became of the others, one line for each manner, so that 64 ranks read as three lines.
-std::string the_others(const Outcome& outcome) {
-  std::map<std::string, std::vector<int>> by_manner;
+// Those of whom the same is to be said.
+struct Group {
+  std::string manner;
+  std::vector<int> ranks;
+};
+
+// The largest first; of two alike, the one with the lowest rank.
+std::vector<Group> groups_of_others(const Outcome& outcome) {
+  std::vector<Group> groups;
+  std::map<std::string, std::size_t> places;
   const auto culprit = culprit_of(outcome);
-  for (std::size_t rank = 0; rank < outcome.workers.size(); ++rank)
-    if (culprit != static_cast<int>(rank)) {
-      const auto doing = doing_of(outcome.workers[rank]);
-      const auto manner = manner_of(outcome.workers[rank]);
-      by_manner[doing.empty() ? manner : fmt::format("{}; {}", doing, manner)].push_back(
-          static_cast<int>(rank));
-    }
+  for (std::size_t rank = 0; rank < outcome.workers.size(); ++rank) {
+    if (culprit == static_cast<int>(rank)) continue;
+    const auto doing = doing_of(outcome.workers[rank]);
+    auto manner = manner_of(outcome.workers[rank]);
+    if (!doing.empty()) manner = fmt::format("{}; {}", doing, manner);
+    const auto [place, is_new] = places.try_emplace(manner, groups.size());
+    if (is_new) groups.push_back({std::move(manner), {}});
+    groups[place->second].ranks.push_back(static_cast<int>(rank));
+  }
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const Group& a, const Group& b) { return a.ranks.size() > b.ranks.size(); });
+  return groups;
+}
+
+std::string line_of(const Group& group) {
+  return fmt::format("  {}: {}\n", ranks_text(group.ranks), group.manner);
+}
+
+std::string line_of_rest(std::span<const Group> groups) {
+  if (groups.empty()) return {};
+  if (groups.size() == 1) return line_of(groups.front());
+  std::vector<int> ranks;
+  for (const Group& group : groups)
+    ranks.insert(ranks.end(), group.ranks.begin(), group.ranks.end());
+  std::sort(ranks.begin(), ranks.end());
+  return fmt::format(
+      "  {} others (ranks {}): in {} other ways; see failure.json (--output-filename)\n",
+      ranks.size(), number_ranges(ranks), groups.size());
+}
+
+// What became of the others, so that 64 ranks read as three lines.
+std::string the_others(const Outcome& outcome) {
+  constexpr std::size_t kInFull = 2;
+  const auto groups = groups_of_others(outcome);
+  const auto in_full = std::span(groups).first(std::min(kInFull, groups.size()));
   std::string text;
-  for (const auto& [manner, ranks] : by_manner)
-    text += fmt::format("  {}: {}\n", ranks_text(ranks), manner);
-  return text;
+  for (const Group& group : in_full) text += line_of(group);
+  return text + line_of_rest(std::span(groups).subspan(in_full.size()));
+}
+
+std::string text_of(const news::Reaching& reaching) {
+  return fmt::format(
+      "; host {} took longest to reach (name {:.1f} ms, connection {:.1f} ms, login {:.1f} ms, "
+      "agent {:.1f} ms)",
+      reaching.host, 1e3 * seconds(reaching.resolve), 1e3 * seconds(reaching.connect),
+      1e3 * seconds(reaching.login), 1e3 * seconds(reaching.start));
 }
 
 struct NewsText {
@@ -117,9 +172,11 @@ struct NewsText {
     const auto after = [](const char* what, const std::optional<Duration>& when) {
       return when ? fmt::format("; {} after {:.1f} ms", what, 1e3 * seconds(*when)) : "";
     };
-    return fmt::format("start-up{}{}{}", after("hosts were ready", n.hosts_ready),
+    return fmt::format("start-up: {:.1f} ms to understand what is wanted{}{}{}{}",
+                       1e3 * seconds(n.before), after("hosts were ready", n.hosts_ready),
                        after("workers ran", n.workers_started),
-                       after("the last had come to the store", n.workers_met));
+                       after("the last had come to the store", n.workers_met),
+                       n.slowest ? text_of(*n.slowest) : "");
   }
   std::string operator()(const news::WorkerEnded& n) const {
     return fmt::format("rank {} on host {} {}", n.rank, n.host, n.status.text());
@@ -154,9 +211,11 @@ std::string report_on(const Outcome& outcome) {
         "take them\n",
         outcome.not_shown);
   if (!outcome.unreachable.empty()) return text + the_unreachable(outcome);
-  if (outcome.failure)
-    return text + fmt::format("horovodrun: {}\n{}{}", headline(*outcome.failure), last_act(outcome),
-                              the_others(outcome));
+  if (outcome.failure) {
+    text += fmt::format("horovodrun: {}\n{}", headline(*outcome.failure), last_act(outcome));
+    // Where nothing was started, nothing came to an end.
+    return outcome.failure->kind == Failure::Kind::unfit ? text : text + the_others(outcome);
+  }
   if (outcome.interrupted_by)
     return text + fmt::format("horovodrun: ended by {}\n{}", signal_name(*outcome.interrupted_by),
                               the_others(outcome));

@@ -75,7 +75,7 @@ class Agent {
 
   void on_launcher_gone();
   void on_signal();
-  void on_child_ended(pid_t, const ExitStatus&);
+  void on_child_ended(const Ended&);
   void on_output(std::uint32_t worker, Stream, ByteView);
   void check_lease(bool again);
   void open_accounts();
@@ -331,7 +331,7 @@ void Agent::look_on() {
     const auto& worker = workers_.at(look.workers[i]);
     if (!worker->running()) continue;
     channel_.send(Up(Finding{look.workers[i], worker->said(), seen[i]}));
-    if (seen[i].has_python_dump) ::kill(seen[i].pid, python_dump_signal());
+    ask_for_python_stacks(seen[i]);
   }
   channel_.send(Up(Examined{}));
 }
@@ -383,15 +383,16 @@ void Agent::on_signal() {
   signalfd_siginfo info;
   while (::read(signals_.get(), &info, sizeof info) == sizeof info)
     if (info.ssi_signo == SIGTERM) end(grace_, "its agent got SIGTERM");
-  while (const auto ended = reap()) on_child_ended(ended->pid, ended->status);
+  while (const auto ended = reap()) on_child_ended(*ended);
 }
 
-void Agent::on_child_ended(pid_t pid, const ExitStatus& status) {
+void Agent::on_child_ended(const Ended& ended) {
   for (auto& [id, worker] : workers_) {
-    if (worker->pid() != pid || !worker->running()) continue;
+    if (worker->pid() != ended.pid || !worker->running()) continue;
     worker->ended();
-    const auto oom = status.signo == SIGKILL ? oom_.verdict(pid, worker->cgroup()) : OomVerdict{};
-    channel_.send(Up(Exited{id, status, worker->said(), oom}));
+    const auto oom =
+        ended.status.signo == SIGKILL ? oom_.verdict(ended.pid, worker->cgroup()) : OomVerdict{};
+    channel_.send(Up(Exited{id, ended.status, worker->said(), oom, ended.used}));
   }
   if (ending_ && !any_running()) loop_.stop();
 }
@@ -416,7 +417,6 @@ void Agent::end(Duration grace, const std::string& why) {
   if (!std::exchange(ending_, true)) {
     if (!why.empty()) channel_.send(Up(Ending{why}));
     signal_all(SIGTERM);
-    signal_all(SIGCONT);  // a stopped process does not hear SIGTERM
   }
   if (!any_running() || grace == 0s) return kill_all();
   kill_at_ = std::min(kill_at_, loop_.now() + grace);
@@ -450,7 +450,7 @@ int run_agent(pid_t guard) {
   agent::Agent agent(loop, guard);
   loop.run();
   agent.say_last_words();
-  sweep();
+  sweep(kStuck);  // whom we leave the guard gets
   return 0;
 }
 

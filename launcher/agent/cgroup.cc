@@ -123,15 +123,30 @@ void want_memory_below(const Cgroup& home) {
   if (control) (void)!::write(control.get(), "+memory", 7);
 }
 
-// With version 1 memory is charged to where the first thread of a process is, and to move one
-// thread is quick.  By cgroup.procs the kernel first waits until no process of the machine forks or
-// ends, which took 25 ms where this was measured; version 2 has nothing else.
-const char* entrance_file(int version) {
-  return version == 1 ? "tasks" : "cgroup.procs";
+// Whether it counts memory, or can be killed.
+bool is_worth_it(const Cgroup& cgroup) {
+  const auto may = [&](const char* file, int what) {
+    return ::access(fmt::format("{}/{}", cgroup.folder, file).c_str(), what) == 0;
+  };
+  return cgroup.version == 1 || may("memory.events", R_OK) || may("cgroup.kill", W_OK);
 }
 
-bool counts_memory(const Cgroup& cgroup) {
-  return cgroup.version == 1 || ::access((cgroup.folder + "/memory.events").c_str(), R_OK) == 0;
+std::vector<pid_t> threads_of(pid_t pid) {
+  std::vector<pid_t> out;
+  const std::unique_ptr<DIR, int (*)(DIR*)> tasks(
+      ::opendir(fmt::format("/proc/{}/task", pid).c_str()), ::closedir);
+  while (const dirent* entry = tasks ? ::readdir(tasks.get()) : nullptr)
+    if (const auto thread = parse_int(entry->d_name)) out.push_back(static_cast<pid_t>(*thread));
+  return out;
+}
+
+std::vector<pid_t> children_of(pid_t pid, const std::vector<pid_t>& threads) {
+  std::vector<pid_t> out;
+  for (const pid_t thread : threads)
+    if (const auto text = read_small(fmt::format("/proc/{}/task/{}/children", pid, thread)))
+      for (const auto word : split(*text, ' '))
+        if (const auto child = parse_int(word)) out.push_back(static_cast<pid_t>(*child));
+  return out;
 }
 
 bool is_gone(pid_t pid) {
@@ -214,9 +229,10 @@ Result<WorkerCgroup> WorkerCgroup::create(const Cgroup& home, std::uint32_t work
   // What is there was left by an agent that had our number.
   if (::mkdir(folder.c_str(), 0755) != 0 && errno != EEXIST)
     return Error::from_errno("making the cgroup " + folder);
-  if (counts_memory(place)) return WorkerCgroup(place);
+  if (is_worth_it(place)) return WorkerCgroup(place);
   ::rmdir(folder.c_str());
-  return Error(Errc::unsupported, "memory is not counted for cgroups in " + home.folder);
+  return Error(Errc::unsupported,
+               "cgroups neither count memory nor can be killed in " + home.folder);
 }
 
 WorkerCgroup::WorkerCgroup(WorkerCgroup&& other) noexcept
@@ -231,16 +247,33 @@ WorkerCgroup::~WorkerCgroup() {
   remove();
 }
 
+bool WorkerCgroup::write(const char* file, std::string_view text) const {
+  const Fd fd(::open(fmt::format("{}/{}", place_.folder, file).c_str(), O_WRONLY | O_CLOEXEC));
+  return fd && ::write(fd.get(), text.data(), text.size()) > 0;
+}
+
+// With version 1 each thread may be moved by itself, which is quick.  By cgroup.procs the kernel
+// first waits until no process of the machine forks or ends, which took 25 ms where this was
+// measured; version 2 has nothing else.
+bool WorkerCgroup::take_in_alone(pid_t pid, const std::vector<pid_t>& threads) const {
+  if (place_.version == 2) return write("cgroup.procs", std::to_string(pid));
+  if (!write("tasks", std::to_string(pid))) return false;
+  for (const pid_t thread : threads)
+    if (thread != pid) write("tasks", std::to_string(thread));
+  return true;
+}
+
+// Who is in it starts children inside, so nobody is missed if each is moved before its children are
+// looked for.
 bool WorkerCgroup::take_in(pid_t pid) const {
-  const auto file = fmt::format("{}/{}", place_.folder, entrance_file(place_.version));
-  const Fd entrance(::open(file.c_str(), O_WRONLY | O_CLOEXEC));
-  const auto text = std::to_string(pid);
-  return entrance && ::write(entrance.get(), text.data(), text.size()) > 0;
+  const auto threads = threads_of(pid);
+  if (!take_in_alone(pid, threads)) return false;
+  for (const pid_t child : children_of(pid, threads)) take_in(child);
+  return true;
 }
 
 bool WorkerCgroup::kill() const {
-  const Fd all(::open((place_.folder + "/cgroup.kill").c_str(), O_WRONLY | O_CLOEXEC));
-  return all && ::write(all.get(), "1", 1) == 1;
+  return write("cgroup.kill", "1");
 }
 
 bool WorkerCgroup::remove() {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/fd.h"
 #include "base/result.h"
@@ -39,8 +40,9 @@ std::optional<std::uint64_t> parse_oom_kills(
     std::string_view events);                                      // memory.events, .oom_control
 std::optional<std::uint64_t> parse_bytes(std::string_view limit);  // "max" and the like are none
 
-// A cgroup for one worker, below the agent's own, that counts its memory.  That there is none is
-// normal (most users may not make one); everything that is promised holds without.
+// A cgroup for one worker, below the agent's own, that counts its memory, or at least lets all of
+// it be killed at once.  That there is none is normal (most users may not make one); everything
+// that is promised holds without.
 //
 // Removed with this object, if all that was in it is gone by then; else by the next agent here.
 // Belongs to the agent's thread.
@@ -55,7 +57,8 @@ class WorkerCgroup {
 
   const Cgroup& place() const { return place_; }
 
-  // Whether the process is in it from now on, with all that it starts.
+  // Whether the process is in it from now on, with all that it starts and those of its descendants
+  // that it has not given up to others (daemons).
   bool take_in(pid_t) const;
 
   // Kills all that is in it at once, however it has forked.  Whether that can be had: version 2,
@@ -67,6 +70,8 @@ class WorkerCgroup {
 
  private:
   explicit WorkerCgroup(Cgroup place) : place_(std::move(place)) {}
+  bool write(const char* file, std::string_view text) const;
+  bool take_in_alone(pid_t, const std::vector<pid_t>& threads) const;
 
   Cgroup place_;  // an empty folder: none, or removed
 };

@@ -53,7 +53,15 @@ Stat cut_stat(std::string_view text) {
   if (open == text.npos || close == text.npos || close < open || close + 2 > text.size()) return {};
   return {text.substr(open + 1, close - open - 1), split(text.substr(close + 2), ' ')};
 }
-enum StatField { state, parent, user_time = 11, system_time = 12, thread_count = 17, kStatFields };
+enum StatField {
+  state,
+  parent,
+  user_time = 11,
+  system_time = 12,
+  thread_count = 17,
+  start_time = 19,
+  kStatFields
+};
 
 // The number behind "VmRSS:"; units and blanks are left out.
 std::string_view value_of(std::string_view status, std::string_view name) {
@@ -313,6 +321,7 @@ void parse_stat(std::string_view stat, Evidence& evidence) {
   if (fields.size() < kStatFields || fields[state].size() != 1) return;
   evidence.command = name;
   evidence.state = fields[state][0];
+  evidence.started = number(fields[start_time]);
   evidence.threads = static_cast<std::uint32_t>(number(fields[thread_count]));
   const auto ticks = number(fields[user_time]) + number(fields[system_time]);
   evidence.cpu_ms = ticks * 1000 / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
@@ -403,6 +412,17 @@ std::vector<Evidence> examine_all(std::span<const pid_t> workers, Deadline deadl
 
 Evidence examine(pid_t worker, Deadline deadline) {
   return examine_all({&worker, 1}, deadline).front();
+}
+
+// It need not be a child of ours, so its number may have been given away since.  What the pidfd
+// stands for is settled first, then whether that is the one.
+void ask_for_python_stacks(const Evidence& evidence) {
+  if (!evidence.has_python_dump) return;
+  const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, evidence.pid, 0)));
+  Evidence now;
+  if (const auto stat = read_small(proc(evidence.pid, "stat"))) parse_stat(*stat, now);
+  if (process && now.started == evidence.started)
+    ::syscall(SYS_pidfd_send_signal, process.get(), python_dump_signal(), nullptr, 0);
 }
 
 }  // namespace kolo::agent

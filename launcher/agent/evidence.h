@@ -22,8 +22,9 @@ struct Evidence {
   // Who was examined: the worker, or the one that it has started and does nothing but wait for (a
   // shell and its python).
   std::int32_t pid = 0;
-  std::string command;  // as the kernel knows it, 15 bytes at the most
-  char state = 0;       // R, S, D, T, t, Z; 0: it is gone
+  std::string command;        // as the kernel knows it, 15 bytes at the most
+  char state = 0;             // R, S, D, T, t, Z; 0: it is gone
+  std::uint64_t started = 0;  // in ticks since the machine began: no other of this number has it
   std::uint32_t threads = 0;
   std::uint32_t descendants = 0;  // of the worker
   std::uint64_t rss_bytes = 0, peak_rss_bytes = 0;
@@ -36,7 +37,7 @@ struct Evidence {
   // "running", "sleeping", "waiting for the disk", …
   std::string_view state_text() const;
 
-  KOLO_FIELDS(pid, command, state, threads, descendants, rss_bytes, peak_rss_bytes, cpu_ms,
+  KOLO_FIELDS(pid, command, state, started, threads, descendants, rss_bytes, peak_rss_bytes, cpu_ms,
               waits_in, frames, python, has_python_dump)
   bool operator==(const Evidence&) const = default;
 };
@@ -90,6 +91,10 @@ class Examination {
 // The same, waiting for the end.
 std::vector<Evidence> examine_all(std::span<const pid_t> workers, Deadline);
 Evidence examine(pid_t worker, Deadline);
+
+// Asks for its Python stacks the one who was examined, if it has_python_dump, and nobody who may
+// have its number by now.
+void ask_for_python_stacks(const Evidence&);
 
 // The parsers.
 

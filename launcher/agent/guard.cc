@@ -1,11 +1,13 @@
 #include "launcher/agent/guard.h"
 
+#include <fmt/format.h>
 #include <sys/prctl.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
 
+#include "base/log.h"
 #include "base/process.h"
 #include "launcher/agent/agent.h"
 #include "launcher/agent/cgroup.h"
@@ -34,6 +36,12 @@ int watch_over(pid_t agent, const sigset_t& signals) {
 void say_hail(std::string_view hail) {
   const std::string line = "\n" + guard_line(hail) + "\n";
   (void)!::write(STDOUT_FILENO, line.data(), line.size());
+}
+
+void tell_of_one_left(pid_t pid) {
+  log(LogLevel::warning, fmt::format("process {} was killed, but stands in the kernel of this host "
+                                     "and was left there: see /proc/{}/stack",
+                                     pid, pid));
 }
 
 }  // namespace
@@ -65,7 +73,7 @@ int run_guard(std::string_view hail) {
 
   ::prctl(PR_SET_NAME, "kolo-guard");
   const int code = watch_over(agent, signals);
-  sweep();
+  for (const pid_t left : sweep(kStuck)) tell_of_one_left(left);
   // An agent that was killed has not removed the cgroups of its workers.
   if (code != 0)
     if (const auto home = agent::own_cgroup()) agent::remove_leftovers(*home);

@@ -212,7 +212,8 @@ struct Exited {
   ExitStatus status;
   Status said;     // what it had said last about what it does
   OomVerdict oom;  // whether want of memory was why
-  KOLO_FIELDS(worker, status, said, oom)
+  Usage used;
+  KOLO_FIELDS(worker, status, said, oom, used)
   bool operator==(const Exited&) const = default;
 };
 

@@ -1,13 +1,17 @@
 #include "launcher/agent/sweep.h"
 
+#include <fmt/format.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 
 #include "base/assert.h"
 #include "base/process.h"
+#include "launcher/agent/evidence.h"
+#include "launcher/agent/small_file.h"
 
 namespace kolo {
 
@@ -22,17 +26,36 @@ bool has_children() {
   return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
 }
 
+bool stands_in_kernel(pid_t pid) {
+  agent::Evidence evidence;
+  if (const auto stat = agent::read_small(fmt::format("/proc/{}/stat", pid)))
+    agent::parse_stat(*stat, evidence);
+  return evidence.state == 'D';
+}
+
+// Wakes at once where SIGCHLD is blocked, as it is in agent and guard.
+void wait_a_moment_for_a_child() {
+  constexpr timespec kMoment{0, 10'000'000};
+  sigset_t child;
+  ::sigemptyset(&child);
+  ::sigaddset(&child, SIGCHLD);
+  ::sigtimedwait(&child, nullptr, &kMoment);
+}
+
 }  // namespace
 
-void sweep() {
+std::vector<pid_t> sweep(Duration patience) {
+  TimePoint last_moved = Clock::now();
   while (has_children()) {
-    for (const pid_t child : children()) ::kill(child, SIGKILL);
-    // All that we know of are dying: wait for one, take the others that are done, look again.
-    siginfo_t info{};
-    ::waitid(P_ALL, 0, &info, WEXITED);
+    auto left = children();
+    for (const pid_t child : left) ::kill(child, SIGKILL);
+    if (!std::all_of(left.begin(), left.end(), stands_in_kernel)) last_moved = Clock::now();
+    if (Clock::now() >= last_moved + patience) return left;
+    wait_a_moment_for_a_child();
     while (reap()) {
     }
   }
+  return {};
 }
 
 }  // namespace kolo

@@ -1,5 +1,11 @@
 #pragma once
 
+#include <sys/types.h>
+
+#include <vector>
+
+#include "base/time.h"
+
 namespace kolo {
 
 // Makes this process the parent of whatever its descendants leave behind, so that none escapes
@@ -9,6 +15,13 @@ void adopt_orphans();
 // Kills and reaps every child until there is none, those included that come to us meanwhile
 // because their parent died.  Each is our child until we reap it, so that no other process can
 // have its number.
-void sweep();
+//
+// One that is dying is waited for, however large it is.  One that stands in the kernel, where no
+// signal arrives (a file server that is gone, a driver), may stay there for ever: when for so long
+// nothing else was left, those are returned and left to whoever adopts them.
+std::vector<pid_t> sweep(Duration patience);
+
+// What agent and guard have of it, one after the other, so that the end comes within a second.
+inline constexpr Duration kStuck = std::chrono::milliseconds(200);
 
 }  // namespace kolo

@@ -76,6 +76,7 @@ bool Worker::enter_cgroup(const Cgroup& home) {
 
 void Worker::signal(int signo) const {
   if (running_) ::kill(-pid_, signo);
+  if (running_ && signo == SIGTERM) ::kill(-pid_, SIGCONT);  // who is stopped does not hear it
   if (signo == SIGKILL && cgroup_) cgroup_->kill();
 }
 

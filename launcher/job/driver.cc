@@ -11,6 +11,7 @@
 #include "launcher/job/here.h"
 #include "launcher/job/memory.h"
 #include "launcher/network/interfaces.h"
+#include "launcher/output/files.h"
 
 namespace kolo {
 
@@ -103,6 +104,7 @@ Driver::Driver(Loop& loop, std::unique_ptr<Signals> signals, OutputDesk& desk, c
       began_(loop.now()) {
   progress_.hosts = static_cast<int>(plan_.hosts().size());
   progress_.workers = plan_.size();
+  rise_.before = began_ - spec_.asked;
   signal_watch_ = loop_.watch(signals_->fd(), Ready::read, [this] {
     if (const auto signo = signals_->next()) on_signal(*signo);
   });
@@ -218,14 +220,15 @@ void Driver::on_signal(int signo) {
   }
 }
 
-// Ctrl-Z, until somebody says fg.  The agents have stopped the workers, and do not count the time.
+// Ctrl-Z, until somebody says fg.  The agents have stopped the workers, and nobody counts the time.
 void Driver::stop_and_go_on() {
   send_all(agent::Hold{});
   for (auto& [host, session] : sessions_) session->flush();
+  const TimePoint stopped = loop_.now();
   ::raise(SIGSTOP);
   send_all(agent::Resume{});
   for (auto& [host, when] : last_heard_) when = loop_.now();
-  set_alarm();
+  hear(heard::Held{loop_.now() - stopped});
 }
 
 void Driver::renew_leases() {
@@ -423,7 +426,7 @@ void Driver::on_host(const std::string& host, const agent::Exited& exited) {
   tell(news::WorkerEnded{rank, host, exited.status});
   if (exited.said.said_anything())
     doings_.try_emplace(rank, Doing{exited.said.text, exited.said.under_way(), {}, {}, 0});
-  hear(heard::Exited{rank, exited.status, text_of(exited.oom)});
+  hear(heard::Exited{rank, exited.status, text_of(exited.oom), exited.used});
 }
 
 void Driver::on_host(const std::string& host, const agent::Ending& ending) {
@@ -431,9 +434,11 @@ void Driver::on_host(const std::string& host, const agent::Ending& ending) {
 }
 
 void Driver::on_host(const std::string& host, const agent::Reached& reached) {
-  const std::chrono::microseconds took(reached.resolve_us + reached.connect_us + reached.login_us +
-                                       reached.start_us);
-  tell(news::HostReached{host, reached.address, took, reached.staged});
+  using us = std::chrono::microseconds;
+  const news::Reaching reaching{host, us(reached.resolve_us), us(reached.connect_us),
+                                us(reached.login_us), us(reached.start_us)};
+  if (!rise_.slowest || rise_.slowest->took() < reaching.took()) rise_.slowest = reaching;
+  tell(news::HostReached{host, reached.address, reaching.took(), reached.staged});
 }
 
 void Driver::on_host(const std::string& host, const agent::Unreached& unreached) {
@@ -450,8 +455,17 @@ void Driver::on_host(const std::string& host, const agent::Finding& finding) {
   std::string state(seen.state_text());
   if (!seen.waits_in.empty()) state += " in " + seen.waits_in;
   doings_[static_cast<int>(finding.worker)] = {
-      finding.said.said_anything() ? finding.said.text : "", finding.said.under_way(), state,
-      seen.frames, seen.rss_bytes};
+      finding.said.said_anything() ? finding.said.text : "",
+      finding.said.under_way(),
+      state,
+      seen.frames,
+      seen.rss_bytes,
+      seen.has_python_dump ? stderr_file_of(finding.worker) : ""};
+}
+
+std::string Driver::stderr_file_of(std::uint32_t worker) const {
+  if (spec_.output.directory.empty()) return {};
+  return folder_of(static_cast<int>(worker), plan_.size()) + "/stderr";
 }
 
 void Driver::on_host(const std::string& host, const agent::Examined&) {

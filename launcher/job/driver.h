@@ -85,6 +85,7 @@ class Driver {
   void note_progress();
   void tell(const News&);
   bool runs_on(std::uint32_t worker, const std::string& host) const;
+  std::string stderr_file_of(std::uint32_t worker) const;
   bool is_here(const std::string& host) const { return here_.contains(host); }
   HostShare share_of(const Slot&);
   Session& session_of(int rank) { return *sessions_.at(plan_.slots[rank].host); }

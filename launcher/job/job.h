@@ -8,6 +8,7 @@
 
 #include "base/address.h"
 #include "base/result.h"
+#include "base/time.h"
 #include "launcher/hosts/hosts.h"
 #include "launcher/job/reach.h"
 #include "launcher/machine/binding.h"
@@ -52,6 +53,7 @@ struct JobSpec {
   Placement placement;
   Reach reach;
   bool verbose = false;  // more is told of it
+  TimePoint asked{};     // when the user did
 };
 
 // What happens meanwhile, for whoever wants to watch.
@@ -74,9 +76,17 @@ struct WorkerStarted {
   std::string host;
   int pid;
 };
+// How a host that is not this machine was reached, step by step.
+struct Reaching {
+  std::string host;
+  Duration resolve, connect, login, start;
+  Duration took() const { return resolve + connect + login + start; }
+};
 // When, since the driver began; none: it never came to that.
 struct RoseUp {
-  std::optional<Duration> hosts_ready, workers_started, workers_met;
+  Duration before{};  // for the driver to begin, since the user asked
+  std::optional<Duration> hosts_ready{}, workers_started{}, workers_met{};
+  std::optional<Reaching> slowest{};
 };
 struct Warning {
   std::string text;

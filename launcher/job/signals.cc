@@ -19,8 +19,11 @@ Signals::Signals() {
   // A reader that goes away is an error of that write, and no child may vanish before it is
   // waited for: whoever started us may have left it to the kernel to reap them.
   ::signal(SIGPIPE, SIG_IGN);
-  // A job in the background that reads from its terminal is told so, and not stopped.
+  // A job in the background that reads from its terminal is told so, and not stopped; nor is one
+  // that writes to it, where the user has said `stty tostop`: agents that do not hear of us would
+  // take us for dead.
   ::signal(SIGTTIN, SIG_IGN);
+  ::signal(SIGTTOU, SIG_IGN);
   ::signal(SIGCHLD, SIG_DFL);
 }
 

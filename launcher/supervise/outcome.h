@@ -30,6 +30,9 @@ struct Doing {
   std::string state;                // "sleeping in futex"; empty: it was not seen
   std::vector<std::string> frames;  // of its stack, innermost first
   std::uint64_t rss_bytes = 0;
+  // The file, below --output-filename, that has what a Python wrote when it was asked for its
+  // stacks.
+  std::string python_stacks_in{};
   bool operator==(const Doing&) const = default;
 };
 
@@ -39,6 +42,7 @@ struct WorkerEnd {
   std::optional<ExitStatus> status;
   std::optional<int> told_to_stop;  // the last signal that we sent before it ended
   std::optional<Doing> doing{};
+  Usage used{};  // if there is a status
   bool operator==(const WorkerEnd&) const = default;
 };
 

@@ -105,6 +105,7 @@ void Supervisor::hear(const heard::Exited& exited) {
   if (!move_worker(exited.rank, WorkerEvent::exited)) return;
   const ExitStatus& status = exited.status;
   outcome_.workers[exited.rank].status = status;
+  outcome_.workers[exited.rank].used = exited.used;
   const auto cause =
       exited.detail.empty() ? status.text() : fmt::format("{}: {}", status.text(), exited.detail);
   announce(exited.rank, cause, status.ok() ? Departure::Manner::left : Departure::Manner::died);
@@ -130,6 +131,11 @@ void Supervisor::hear(const heard::Interrupted& interrupted) {
 void Supervisor::hear(const heard::Spoken& spoken) {
   for (const Slot& slot : plan_.slots)
     if (workers_[slot.rank].living()) orders_.push_back(order::Signal{slot.rank, spoken.signo});
+}
+
+void Supervisor::hear(const heard::Held& held) {
+  if (wake_) *wake_ += held.time;
+  failed_ += held.time;
 }
 
 void Supervisor::hear(const heard::Tick&) {
@@ -191,7 +197,7 @@ void Supervisor::enter(JobPhase phase) {
       break;
     case JobPhase::killing:
       signal_living(SIGKILL);
-      wake_ = now_ + policy_.patience;
+      wake_ = now_ + policy_.reports;
       break;
     case JobPhase::closing:
       for (const std::string& host : open_) orders_.push_back(order::Close{host});

@@ -45,7 +45,8 @@ struct NotStarted {
 struct Exited {
   int rank;
   ExitStatus status;
-  std::string detail;  // what more is known of why
+  std::string detail{};  // what more is known of why
+  Usage used{};
 };
 struct Examined {
   std::string host;
@@ -56,13 +57,16 @@ struct Interrupted {
 struct Spoken {
   int signo;
 };  // meant for the workers, whatever it means to them
+struct Held {
+  Duration time;
+};  // all stood still for so long, which counts for nothing
 struct Tick {};
 }  // namespace heard
 
-using Event =
-    std::variant<heard::HostReady, heard::Arranged, heard::Unreached, heard::Unfit,
-                 heard::HostEnding, heard::HostEnded, heard::Started, heard::NotStarted,
-                 heard::Exited, heard::Examined, heard::Interrupted, heard::Spoken, heard::Tick>;
+using Event = std::variant<heard::HostReady, heard::Arranged, heard::Unreached, heard::Unfit,
+                           heard::HostEnding, heard::HostEnded, heard::Started, heard::NotStarted,
+                           heard::Exited, heard::Examined, heard::Interrupted, heard::Spoken,
+                           heard::Held, heard::Tick>;
 
 // What it wants done.
 namespace order {
@@ -110,7 +114,9 @@ struct Policy {
   Duration evidence = std::chrono::seconds(2);
   // TERM first: Python's handlers write checkpoints.  Five seconds is what Horovod gives.
   Duration grace = std::chrono::seconds(5);
-  // For a host to report what it was told to kill, and to clean up.
+  // For hosts to report what they were told to kill.  One that stands in the kernel never comes.
+  Duration reports = std::chrono::milliseconds(500);
+  // For a host to clean up.
   Duration patience = std::chrono::seconds(2);
 };
 
@@ -147,6 +153,7 @@ class Supervisor {
   void hear(const heard::Examined&);
   void hear(const heard::Interrupted&);
   void hear(const heard::Spoken&);
+  void hear(const heard::Held&);
   void hear(const heard::Tick&);
 
   bool move_worker(int rank, WorkerEvent);

@@ -1,7 +1,9 @@
 """The truth about the end: who failed first, with which code, how soon, and what the others said."""
 import os
+import pathlib
 import pty
 import signal
+import subprocess
 import time
 
 import pytest
@@ -56,6 +58,37 @@ def test_leaving_with_0_too_early_is_named_too(mark, np, before):
     for survivor in {*range(np)} - {1}:
         assert any(line.startswith(f"[{survivor}]<stderr>:error:") and "rank 1 on host localhost" in line
                    for line in ended.err.splitlines()), ended
+
+
+def test_a_worker_that_stands_in_the_kernel_does_not_hold_up_the_end(mark):
+    """Whom a cgroup of version 1 has frozen, SIGKILL does not end."""
+    folder = pathlib.Path(f"/sys/fs/cgroup/freezer/kolo-test-{os.getpid()}")
+    try:
+        folder.mkdir()
+    except OSError as why:
+        pytest.skip(f"nobody can be frozen here: {why}")
+    job = k.start("-np", 2, "--grace", 1, "sleep", 60, stderr=subprocess.PIPE, text=True)
+    try:
+        assert k.eventually(lambda: len(k.cast_of(job.pid)["worker"]) == 2)
+        stuck = k.cast_of(job.pid)["worker"][0]
+        (folder / "cgroup.procs").write_text(str(stuck))
+        (folder / "freezer.state").write_text("FROZEN")
+        assert k.eventually(lambda: (folder / "freezer.state").read_text() == "FROZEN\n")
+        began = time.monotonic()
+        job.send_signal(signal.SIGTERM)
+        err = job.communicate(timeout=20 * k.SLOW)[1]
+        assert job.returncode == 143 and time.monotonic() - began < (1 + 1) * k.SLOW + 0.5, err
+        assert f"process {stuck} was killed, but stands in the kernel" in err
+    finally:
+        (folder / "freezer.state").write_text("THAWED")
+        k.end(job)
+        assert k.eventually(lambda: subprocess.call(["rmdir", folder], stderr=subprocess.DEVNULL) == 0)
+
+
+def test_a_worker_that_is_stopped_hears_that_it_is_to_end(mark):
+    program = "[ $RANK = 0 ] && sleep 0.5 && exit 3; trap 'echo saved; exit 0' TERM; kill -STOP $$; sleep 60"
+    ended = run("-np", 2, "sh", "-c", program)
+    assert ended.code == 3 and "[1]<stdout>:saved\n" in ended.out, ended
 
 
 def test_leaving_with_0_after_the_last_collective_harms_nobody(mark):

@@ -30,7 +30,8 @@ def test_a_report_for_programs_lies_beside_the_output(tmp_path):
                 "if [ $RANK = 1 ]; then sleep 0.3; exit 3; fi; exec sleep 60")
     report = json.loads((tmp_path / "failure.json").read_text())
     assert ended.code == 3 and report["failure"]["rank"] == 1 and report["failure"]["cause"] == "exited with code 3"
-    other = report["workers"][0]
+    other, culprit = report["workers"]
+    assert culprit["peak_rss_bytes"] > 1 << 18 and culprit["cpu_seconds"] >= 0, culprit
     assert other["signal"] == signal.SIGTERM and other["state"].startswith("sleeping") and other["rss_bytes"] > 0
     assert run("-np", 1, "--output-filename", tmp_path, "true").code == 0
     assert not (tmp_path / "failure.json").exists()
@@ -53,15 +54,17 @@ def test_the_end_does_not_wait_for_those_who_stand_still(mark):
     assert ended.code == 3 and ended.took < (0.3 + 2 + 1 + 1) * k.SLOW, ended
 
 
-def test_a_python_that_knows_kolo_writes_its_stacks():
+def test_a_python_that_knows_kolo_writes_its_stacks(tmp_path):
     program = ("import kolo, os, time, sys\n"
                "def deep_inside():\n    time.sleep(60)\n"
                "if os.environ['RANK'] == '1':\n    time.sleep(0.7); sys.exit(3)\n"
                "deep_inside()\n")
-    ended = run("-np", 2, "/usr/bin/python3", "-c", program, env={"PYTHONPATH": str(k.TOP / "python"),
-                                                                  "KOLO_LIBRARY": str(k.BUILD / "lib/libkolo.so")})
+    ended = run("-np", 2, "--output-filename", tmp_path, "/usr/bin/python3", "-c", program,
+                env={"PYTHONPATH": str(k.TOP / "python"), "KOLO_LIBRARY": str(k.BUILD / "lib/libkolo.so")})
     assert ended.code == 3, ended
     assert re.search(r"^\[0\]<stderr>:.*deep_inside", ended.err, re.M), ended
+    seen = json.loads((tmp_path / "failure.json").read_text())["workers"][0]
+    assert "deep_inside" in (tmp_path / seen["python_stacks_in"]).read_text()
 
 
 LIMIT = 512 << 20  # enough for launcher and agent, with sanitizers too

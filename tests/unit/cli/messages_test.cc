@@ -1,5 +1,7 @@
 #include "cli/messages.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <csignal>
@@ -48,9 +50,33 @@ TEST_CASE("64 ranks read as three lines") {
   for (const int rank : {20, 21, 22, 23}) outcome.workers[rank] = exits(1);
   CHECK(message_for(outcome) ==
         "horovodrun: rank 7 on host a exited with code 3, 1.2 s after the start\n"
-        "  ranks 9 and 11: ended by SIGKILL\n"
         "  57 ranks: ended by SIGTERM\n"
-        "  ranks 20, 21, 22 and 23: exited with code 1\n");
+        "  ranks 20, 21, 22 and 23: exited with code 1\n"
+        "  ranks 9 and 11: ended by SIGKILL\n");
+}
+
+TEST_CASE("however many things 64 ranks were at, the largest two groups and the rest are told") {
+  Outcome outcome{.failure = failure_of(0), .workers = std::vector<WorkerEnd>(64, kTerminated)};
+  outcome.workers[0] = exits(3);
+  const auto waits = [&](int rank, std::string_view call) {
+    outcome.workers[rank].doing = Doing{"", false, fmt::format("sleeping in {}", call), {}, 0};
+  };
+  for (int rank = 1; rank < 64; ++rank) waits(rank, "futex");
+  for (const int rank : {5, 6, 7}) waits(rank, "read");
+  for (const int rank : {60, 61}) waits(rank, "accept");
+  for (const int rank : {1, 2, 3, 4}) waits(rank, "poll");
+  waits(63, "connect");
+  CHECK(message_for(outcome) ==
+        "horovodrun: rank 0 on host a exited with code 3, 1.2 s after the start\n"
+        "  53 ranks: sleeping in futex; ended by SIGTERM\n"
+        "  ranks 1, 2, 3 and 4: sleeping in poll; ended by SIGTERM\n"
+        "  6 others (ranks 5-7,60-61,63): in 3 other ways; see failure.json (--output-filename)\n");
+}
+
+TEST_CASE("where nothing was started, nobody is said not to have run to an end") {
+  const Failure failure{Failure::Kind::unfit, "b", {}, "host b has no GPU", kExitUnfit, 10ms};
+  CHECK(message_for(Outcome{.failure = failure, .workers = {kUnknown, kUnknown}}) ==
+        "horovodrun: nothing was started: host b has no GPU\n");
 }
 
 TEST_CASE("what each was at is said, and groups those who were at the same") {
@@ -65,6 +91,16 @@ TEST_CASE("what each was at is said, and groups those who were at the same") {
         "  it was in allreduce(sum of 4 f32), call 7\n"
         "  ranks 0 and 2: in allreduce(sum of 4 f32), call 7; ended by SIGTERM\n"
         "  rank 3: sleeping in futex; ended by SIGTERM\n");
+}
+
+TEST_CASE("how much one had that a signal ended is said") {
+  Outcome outcome{.failure = failure_of(0), .workers = {kKilled}};
+  outcome.failure->cause = "was killed by SIGKILL";
+  outcome.workers[0].used = Usage{812 << 20, 1500};
+  CHECK(message_for(outcome).ends_with("\n  its largest process had 812 MiB\n"));
+  outcome.workers[0].doing = Doing{"allreduce(sum of 4 f32), call 7", true, "", {}, 0};
+  CHECK(message_for(outcome).ends_with(
+      "\n  it was in allreduce(sum of 4 f32), call 7; its largest process had 812 MiB\n"));
 }
 
 TEST_CASE("each manner of ending has its words") {
@@ -93,8 +129,8 @@ TEST_CASE("when a host is lost, all of its workers are among the others") {
   const Failure failure{Failure::Kind::host, "b", 1, "its agent was killed by SIGKILL", 121, 2s};
   CHECK(message_for(Outcome{.failure = failure, .workers = {kTerminated, kUnknown, kUnknown}}) ==
         "horovodrun: host b was lost, 2.0 s after the start: its agent was killed by SIGKILL\n"
-        "  rank 0: ended by SIGTERM\n"
-        "  ranks 1 and 2: not run to an end\n");
+        "  ranks 1 and 2: not run to an end\n"
+        "  rank 0: ended by SIGTERM\n");
 }
 
 TEST_CASE("an interrupt is named, and nobody is to blame") {
@@ -129,6 +165,18 @@ TEST_CASE("news are one line each") {
         "horovodrun: rank 2 runs on host a as process 18\n");
   CHECK(message_for(News(news::WorkerEnded{2, "a", ExitStatus::killed(SIGKILL)})) ==
         "horovodrun: rank 2 on host a was killed by SIGKILL\n");
+}
+
+TEST_CASE("where the start-up went is told step by step, with the host that was slowest") {
+  news::RoseUp rise{.before = 1500us, .hosts_ready = 40ms, .workers_started = 42ms};
+  CHECK(
+      message_for(News(rise)) ==
+      "start-up: 1.5 ms to understand what is wanted; hosts were ready after 40.0 ms; workers ran "
+      "after 42.0 ms");
+  rise.slowest = news::Reaching{"b", 100us, 2ms, 30ms, 5ms};
+  CHECK(message_for(News(rise))
+            .ends_with("; host b took longest to reach (name 0.1 ms, connection 2.0 ms, login 30.0 "
+                       "ms, agent 5.0 ms)"));
 }
 
 }  // namespace kolo

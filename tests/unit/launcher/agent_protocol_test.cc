@@ -81,7 +81,8 @@ Up some_up() {
       return Exited{any<std::uint32_t>(),
                     {any<std::int32_t>(), any<std::int32_t>()},
                     {any<std::string>(), 2, 1, 3},
-                    {OomVerdict::By::kernel_log, 7, {}, 9, any<std::string>()}};
+                    {OomVerdict::By::kernel_log, 7, {}, 9, any<std::string>()},
+                    {any<std::uint64_t>(), any<std::uint64_t>()}};
     case 5:
       return Facts{any<std::uint32_t>(), any<std::uint16_t>(), {}, {}, {}, any<Strings>()};
     case 7:

@@ -11,12 +11,14 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <iterator>
 #include <thread>
 
 #include "base/process.h"
 #include "base/time.h"
 #include "launcher/agent/oom.h"
 #include "tests/support/folder.h"
+#include "tests/support/not_tested.h"
 
 namespace kolo::agent {
 
@@ -58,6 +60,7 @@ constexpr auto kOomControl = "oom_kill_disable 0\nunder_oom 0\noom_kill 1\n";
 constexpr auto kOldOomControl = "oom_kill_disable 0\nunder_oom 0\n";  // before Linux 4.13
 
 using test::Folder;
+using test::not_tested;
 
 std::string read_line(const std::string& path) {
   std::string line;
@@ -76,7 +79,7 @@ std::optional<WorkerCgroup> any_cgroup(std::uint32_t worker) {
   const auto home = own_cgroup();
   auto made = home ? WorkerCgroup::create(*home, worker) : Result<WorkerCgroup>(home.error());
   if (made) return std::move(*made);
-  WARN("NOT TESTED, no cgroup can be made here: " << made.error().text());
+  not_tested("no cgroup can be made here: " + made.error().text());
   return std::nullopt;
 }
 
@@ -244,6 +247,40 @@ TEST_CASE("a worker is taken into its cgroup, which ends with it") {
   CHECK_FALSE(fs::exists(folder));
 }
 
+TEST_CASE("what a worker has started before is taken in with it") {
+  auto cgroup = any_cgroup(7003);
+  if (!cgroup) return;
+  const auto pid = spawn({.argv = {"sh", "-c", "sh -c 'sleep 60; true' & sleep 60; true"},
+                          .env = {"PATH=/usr/bin:/bin"},
+                          .cwd = {}});
+  REQUIRE(pid);
+  const auto members = [&] {
+    std::ifstream procs(cgroup->place().folder + "/cgroup.procs");
+    return std::vector<std::string>(std::istream_iterator<std::string>(procs), {}).size();
+  };
+  // Two shells, and what each of them waits for.
+  CHECK(wait_until([&] { return cgroup->take_in(*pid) && members() == 4; }));
+  ::kill(-*pid, SIGKILL);
+  CHECK(wait_for(*pid) == ExitStatus::killed(SIGKILL));
+  CHECK(wait_until([&] { return cgroup->remove(); }));
+}
+
+TEST_CASE("a cgroup that counts no memory still ends all that is in it at once") {
+  const auto above = "/sys/fs/cgroup/unified";
+  auto cgroup = WorkerCgroup::create({2, above, above}, 7004);
+  if (!cgroup) {
+    not_tested("there is no such cgroup here: " + cgroup.error().text());
+    return;
+  }
+  const auto pid = spawn({.argv = {"/bin/sleep", "60"}, .env = {}, .cwd = {}});
+  REQUIRE(pid);
+  REQUIRE(cgroup->take_in(*pid));
+  CHECK_FALSE(judge_own(read_counters(cgroup->place())));
+  REQUIRE(cgroup->kill());
+  CHECK(wait_for(*pid) == ExitStatus::killed(SIGKILL));
+  CHECK(wait_until([&] { return cgroup->remove(); }));
+}
+
 TEST_CASE("a worker beyond the limit of its cgroup is known to have been killed for that") {
   auto cgroup = any_cgroup(7002);
   if (!cgroup) return;
@@ -251,7 +288,7 @@ TEST_CASE("a worker beyond the limit of its cgroup is known to have been killed 
   std::ofstream limit(cgroup->place().folder + "/" + name);
   limit << (20 << 20) << std::flush;
   if (!limit) {
-    WARN("NOT TESTED, no limit can be set here: " << cgroup->place().folder);
+    not_tested("no limit can be set here: " + cgroup->place().folder);
     return;
   }
   OomWatch watch(*own_cgroup());
@@ -270,7 +307,7 @@ TEST_CASE("a worker beyond the limit of its cgroup is known to have been killed 
   gate->write_end.reset();
   const auto status = wait_for(*pid);
   if (status != ExitStatus::killed(SIGKILL)) {
-    WARN("NOT TESTED, the limit was not enforced: dd " << status.text());
+    not_tested("the limit was not enforced: dd " + status.text());
     return;
   }
   const auto verdict = watch.verdict(*pid, &*cgroup);
@@ -286,7 +323,7 @@ TEST_CASE("a worker beyond the limit of its cgroup is known to have been killed 
     CHECK(by_log.pid == *pid);
     CHECK(by_log.name == "dd");
   } else {
-    WARN("NOT TESTED, the kernel's log cannot be read here");
+    not_tested("the kernel's log cannot be read here");
   }
   CHECK_FALSE(watch.verdict(::getpid(), nullptr).certain());
   CHECK(wait_until([&] { return cgroup->remove(); }));

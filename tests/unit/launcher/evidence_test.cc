@@ -19,6 +19,7 @@
 #include "base/process.h"
 #include "launcher/agent/small_file.h"
 #include "launcher/agent/stack.h"
+#include "tests/support/not_tested.h"
 
 namespace kolo::agent {
 
@@ -96,7 +97,7 @@ Evidence examine_now(pid_t pid) {
 // Loudly, where this machine has no libdw.
 bool stacks_can_be_read() {
   static const bool can = ::dlopen("libdw.so.1", RTLD_NOW) != nullptr;
-  if (!can) WARN("NOT TESTED, there is no libdw.so.1 here: native stacks");
+  if (!can) test::not_tested("there is no libdw.so.1 here: native stacks");
   return can;
 }
 
@@ -135,6 +136,7 @@ TEST_CASE("what /proc says of a process is understood") {
   CHECK(evidence.command == "a (b) c");
   CHECK(evidence.state == 'S');
   CHECK(evidence.state_text() == "sleeping");
+  CHECK(evidence.started == 1689172);
   CHECK(evidence.threads == 7);
   CHECK(evidence.cpu_ms == 300 * 1000 / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK)));
 
@@ -205,6 +207,23 @@ TEST_CASE("a worker that sleeps is seen sleeping, and sleeps on") {
   CHECK(is_free(child.pid()));
   CHECK(
       wait_until([&] { return line_of_status(child.pid(), "State:") == "State:\tS (sleeping)"; }));
+}
+
+TEST_CASE("who has only the number of the one that was examined is not asked for stacks") {
+  Child child(start_sleep());
+  auto evidence = examine_now(child.pid());
+  evidence.has_python_dump = true;
+  const auto has_ended = [&](int wait) {
+    siginfo_t info{};
+    ::waitid(P_PID, static_cast<id_t>(child.pid()), &info, WEXITED | WNOWAIT | wait);
+    return info.si_pid != 0;
+  };
+  auto another = evidence;
+  ++another.started;
+  ask_for_python_stacks(another);
+  CHECK_FALSE(has_ended(WNOHANG));
+  ask_for_python_stacks(evidence);
+  CHECK(has_ended(0));  // sleep does not know the signal
 }
 
 TEST_CASE("a worker that computes is seen where it does") {
@@ -329,7 +348,7 @@ TEST_CASE("an examination that is given up leaves nobody stopped or traced") {
 TEST_CASE("Python is known as such, and tells its own stack when asked") {
   auto env = own_environment();
   if (!find_program("python3", env, "")) {
-    WARN("NOT TESTED, there is no python3 here");
+    test::not_tested("there is no python3 here");
     return;
   }
   const auto top = std::filesystem::path(__FILE__).parent_path() / "../../..";

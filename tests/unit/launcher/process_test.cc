@@ -394,6 +394,18 @@ TEST_CASE("only what has ended is reaped, and each once") {
   CHECK_FALSE(reap());
 }
 
+TEST_CASE("what a process and its children have used is known when it is reaped") {
+  constexpr auto* kHungry = "dd if=/dev/zero of=/dev/null bs=32M count=1 2>/dev/null; exit 4";
+  const pid_t pid = *spawn(shell(kHungry));
+  siginfo_t info{};
+  REQUIRE(::waitid(P_PID, static_cast<id_t>(pid), &info, WEXITED | WNOWAIT) == 0);
+  const auto ended = reap(pid);
+  REQUIRE(ended);
+  CHECK(ended->status == ExitStatus::exited(4));
+  CHECK(ended->used.peak_rss_bytes >= 32 << 20);
+  CHECK(ended->used.cpu_ms > 0);
+}
+
 TEST_CASE("children are known from their start until they are reaped") {
   const auto is_child = [](pid_t pid) {
     const auto all = children();

@@ -57,6 +57,11 @@ void Stage::time_passes(Duration d) {
   now_ = until;
 }
 
+void Stage::is_held_for(Duration d) {
+  now_ += d;
+  hear(heard::Held{d});
+}
+
 void Stage::rises() {
   for (const std::string& name : plan_.hosts()) host(name).is_ready();
   for (const Slot& slot : plan_.slots) worker(slot.rank).starts();

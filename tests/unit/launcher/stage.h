@@ -61,6 +61,7 @@ class Stage {
 
   void is_interrupted(int signo) { hear(heard::Interrupted{signo}); }
   void time_passes(Duration);
+  void is_held_for(Duration);
   void hear(const Event&);
 
   // All hosts ready, all workers running, nothing of it left to look at.

@@ -253,7 +253,7 @@ TEST_CASE("every job ends, and its code tells how it went") {
 
     const Policy policy;
     const auto longest = policy.start_timeout + kLongestLife + policy.last_words + policy.grace +
-                         2 * policy.patience + 2s;
+                         policy.reports + policy.patience + 2s;
     RC_ASSERT(world.took() <= longest);
     RC_ASSERT((exit_code(world.outcome(), ExitCodePolicy::first) == 0) == world.success());
   });

@@ -407,7 +407,7 @@ TEST_CASE("workers that no signal moves, and hosts that do not close, are given 
 }
 
 TEST_CASE("the policy's times are the ones that count") {
-  Stage stage("a:2", 2, {.start_timeout = 1s, .last_words = 2s, .grace = 0s, .patience = 3s});
+  Stage stage("a:2", 2, {.start_timeout = 1s, .last_words = 2s, .grace = 0s, .reports = 3s});
   stage.rises();
   stage.worker(0).exits(5);
   stage.ordered();
@@ -450,6 +450,45 @@ TEST_CASE("a signal that is meant for the workers reaches those that live, and e
   stage.worker(0).dies_of(SIGUSR1);
   CHECK_FALSE(stage.outcome().workers[0].told_to_stop);
   CHECK(stage.outcome().failure->rank == 0);
+}
+
+TEST_CASE("the time for which a job is held counts for nothing, whatever it waits for") {
+  Stage stage("a:1,b:1", 2);
+  SECTION("its hosts") {
+    stage.time_passes(29s);
+    stage.is_held_for(1h);
+    stage.time_passes(999ms);
+    CHECK(stage.phase() == JobPhase::gathering);
+    stage.time_passes(1ms);
+    CHECK(stage.outcome().failure->cause == "did not answer within 30 s");
+  }
+  SECTION("the last words and what is seen of the others") {
+    stage.hosts_see_at_once = false;
+    stage.rises();
+    stage.worker(0).exits(1);
+    stage.time_passes(400ms);
+    stage.is_held_for(1h);
+    stage.host("b").has_seen_its_workers();
+    stage.time_passes(99ms);
+    CHECK(stage.phase() == JobPhase::last_words);
+    stage.time_passes(1ms);
+    CHECK(stage.phase() == JobPhase::terminating);
+  }
+  SECTION("the grace") {
+    stage.rises();
+    stage.is_interrupted(SIGINT);
+    stage.time_passes(4s);
+    stage.is_held_for(1h);
+    stage.time_passes(999ms);
+    CHECK(stage.phase() == JobPhase::terminating);
+    stage.time_passes(1ms);
+    CHECK(stage.phase() == JobPhase::killing);
+  }
+  SECTION("nobody") {
+    stage.rises();
+    stage.is_held_for(1h);
+    CHECK(stage.phase() == JobPhase::running);
+  }
 }
 
 TEST_CASE("a host that lacks what the job needs ends it before anything starts") {
