@@ -164,6 +164,14 @@ Result<std::vector<std::string>> words_of(std::string_view name, const std::stri
   return words;
 }
 
+Result<Unit> check_ssh_options(const Values& values, const Reach& reach) {
+  for (const char* name : {"--ssh-port", "--ssh-identity-file"})
+    if (values.has(name) && !takes_ssh_options(reach))
+      return refuse(option(name), fmt::format("{} has no such option: only ssh is given it",
+                                              python_repr(reach.rsh_agent.front())));
+  return Unit{};
+}
+
 // The MPI operator on Kubernetes says in a variable of Open MPI's how its pods are reached.
 Result<Unit> apply_reach(const Values& values, const ReadVariable& variable, RunJob& run) {
   Reach& reach = run.spec.reach;
@@ -185,7 +193,7 @@ Result<Unit> apply_reach(const Values& values, const ReadVariable& variable, Run
   auto words = words_of("--rsh-agent", *command);
   if (!words) return words.error();
   reach.rsh_agent = std::move(*words);
-  return Unit{};
+  return check_ssh_options(values, reach);
 }
 
 Result<Unit> check_elastic(const Values& values, int np) {

@@ -1,6 +1,14 @@
 #include "launcher/job/reach.h"
 
+#include <string_view>
+
 namespace kolo {
+
+bool takes_ssh_options(const Reach& reach) {
+  if (reach.rsh_agent.empty()) return true;
+  const std::string_view program = reach.rsh_agent.front();
+  return program.substr(program.rfind('/') + 1) == "ssh";
+}
 
 Command agent_command(const std::string& self, const HostSpec& host, const Reach& reach, bool here,
                       Duration connect_timeout) {

@@ -91,7 +91,7 @@ std::string joined(const std::vector<std::string>& words) {
 }  // namespace
 
 Reach<Way> rsh_way(const Target& target) {
-  auto argv = rsh_command(target.rsh_agent, target.host);
+  auto argv = rsh_command(target);
   const TimePoint began = Clock::now();
   auto wire = start_command(argv);
   argv.pop_back();

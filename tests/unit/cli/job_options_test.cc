@@ -59,6 +59,15 @@ TEST_CASE("a command in ssh's place is words as a shell has them") {
   CHECK(agent(" ").front().find("is no command") != std::string::npos);
 }
 
+TEST_CASE("a port and identity files are for ssh only") {
+  for (const char* given : {"-p 22", "-i k"}) {
+    const std::string line = given;
+    CHECK(complaint_in(line + " --rsh-agent /usr/bin/ssh") == "none");
+    CHECK(complaint_in(line + " --rsh-agent rsh").find("'rsh' has no such option") !=
+          std::string::npos);
+  }
+}
+
 TEST_CASE("the MPI operator's way to its pods is taken, unless the user names another") {
   Around around;
   around.variables["OMPI_MCA_plm_rsh_agent"] = "/etc/mpi/kubexec.sh";

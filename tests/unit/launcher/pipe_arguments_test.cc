@@ -1,7 +1,6 @@
 #include <rapidcheck/catch.h>
 
 #include "launcher/pipe/pipe.h"
-#include "launcher/pipe/rsh_command.h"
 
 namespace kolo {
 
@@ -57,13 +56,6 @@ TEST_CASE("arguments that make no pipe are refused") {
     INFO(words.size());
     CHECK_FALSE(parse_pipe_arguments(words));
   }
-}
-
-TEST_CASE("a host goes where a command wants it, else to its end") {
-  CHECK(rsh_command({"ssh", "-q"}, "h1") == Words{"ssh", "-q", "h1", "sh"});
-  CHECK(rsh_command({"kubectl", "exec", "-i", "{host}", "--"}, "h1") ==
-        Words{"kubectl", "exec", "-i", "h1", "--", "sh"});
-  CHECK(rsh_command({"x", "a{host}b{host}"}, "{host}") == Words{"x", "a{host}b{host}", "sh"});
 }
 
 }  // namespace kolo
