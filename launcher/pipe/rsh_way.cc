@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <utility>
 
 #include "base/process.h"
 #include "launcher/pipe/rsh_command.h"
@@ -28,8 +29,14 @@ class CommandWire final : public Wire {
     ::waitpid(pid_, nullptr, 0);
   }
 
-  Result<Moved> read_some(MutByteView into) override { return kolo::read_some(from_.get(), into); }
-  Result<Moved> write_some(ByteView bytes) override { return kolo::write_some(to_.get(), bytes); }
+  Result<Moved> read_some(MutByteView into) override {
+    listen_aside();
+    return kolo::read_some(from_.get(), into);
+  }
+  Result<Moved> write_some(ByteView bytes) override {
+    listen_aside();
+    return kolo::write_some(to_.get(), bytes);
+  }
   void end_writing() override { to_.reset(); }
 
   std::vector<Interest> interests(bool reading, bool writing) const override {
@@ -41,16 +48,15 @@ class CommandWire final : public Wire {
   }
 
   std::string take_asides() override {
-    Bytes text(4096);
-    const auto got = errors_ ? kolo::read_some(errors_.get(), text) : Moved{};
-    if (!got || (got->bytes == 0 && !got->again)) errors_.reset();
-    return got ? std::string(text_of(ByteView(text).first(got->bytes))) : "";
+    listen_aside();
+    return std::exchange(asides_, {});
   }
 
   std::optional<int> exit_code(Deadline deadline) override {
     while (!ended_) {
       if (const auto ended = reap(pid_)) ended_ = ended->status.shell_code();
       if (ended_ || deadline.passed()) break;
+      listen_aside();
       ::usleep(5000);
     }
     return ended_;
@@ -59,8 +65,17 @@ class CommandWire final : public Wire {
  private:
   static constexpr auto kMoment = 1s;
 
+  // What cannot be written to stderr holds up the command.
+  void listen_aside() {
+    Bytes text(4096);
+    const auto got = errors_ ? kolo::read_some(errors_.get(), text) : Moved{};
+    if (!got || (got->bytes == 0 && !got->again)) errors_.reset();
+    if (got && asides_.size() < kAsidesKept) asides_ += text_of(ByteView(text).first(got->bytes));
+  }
+
   pid_t pid_;
   Fd to_, from_, errors_;
+  std::string asides_;
   std::optional<int> ended_;
 };
 

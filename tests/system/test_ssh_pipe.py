@@ -362,6 +362,11 @@ def test_what_is_in_the_way_of_a_jump_is_said(pipe, config, known_hosts):
 # Other commands than ours.
 
 @pytest.mark.parametrize("words", [["ssh"], ["ssh", "-q", "bob@{host}"], ["env", "PLACE={host}"], ["/bin/sh", "-c", 'shift; exec "$@"', "x"]])
+def cpu_seconds(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def test_any_command_that_runs_another_there(pipe, words):
     p = pipe(*(word for w in words for word in ("--rsh-word", w)), "--", "h1", kind="--rsh-pipe")
     reached = p.reaches()
@@ -371,6 +376,25 @@ def test_any_command_that_runs_another_there(pipe, words):
 
 
 def test_commands_that_lead_nowhere(pipe, known_hosts):
+def test_ssh_in_place_of_ours_gets_user_port_and_key(hosts, pipe, config):
+    config("IdentityFile /run/none", "Port 4")
+    p = pipe("--rsh-word", "ssh", "--user", "bob", "--port", "22", "--identity", SSH / "id_ed25519", "--", "h1",
+             kind="--rsh-pipe")
+    p.reaches()
+    assert p.runs("id", "-un") == b"bob\n" and p.closes() == []
+
+
+@pytest.mark.parametrize("chatter", ["echo a word >&2; sleep 2", "head -c 300000 /dev/zero >&2"])
+def test_a_command_may_say_what_it_wants_on_stderr(pipe, chatter):
+    p = pipe("--rsh-word", "/bin/sh", "--rsh-word", "-c", "--rsh-word", f'{chatter}; shift; exec "$@"', "--rsh-word", "x",
+             "--", "h1", kind="--rsh-pipe")
+    began = time.monotonic()
+    p.reaches()
+    assert time.monotonic() - began < 10 * k.SLOW
+    assert cpu_seconds(p.process.pid) < 0.5 * k.SLOW
+    assert p.runs("hostname") == b"h0\n" and p.closes() == []
+
+
     answer = pipe("--rsh-word", "nonsense", "--", "h1", kind="--rsh-pipe").fails()
     assert answer.kind == UNREACHABLE and "nonsense" in answer.why
     known_hosts.write_text("")
