@@ -18,7 +18,6 @@ namespace {
 constexpr auto kLease = 5s;
 constexpr auto kRenewal = 1s;
 constexpr auto kQuick = 300ms;
-constexpr Duration kConnecting = 10s;  // to a host, with all attempts, as Horovod gives
 constexpr auto kSecondLook = 200ms;
 const Door kLoopback{"lo", "127.0.0.1", 0, 0};  // when every host is this machine
 
@@ -137,8 +136,7 @@ const HostSpec& Driver::named(const std::string& host) const {
 void Driver::open_session(const std::string& host) {
   auto session = Session::start(
       loop_,
-      agent_command(spec_.self, named(host), spec_.reach, is_here(host),
-                    std::min(policy_.start_timeout, kConnecting)),
+      agent_command(spec_.self, named(host), spec_.reach, is_here(host), policy_.start_timeout),
       {.on_message = [this, host](const agent::Up& up,
                                   std::uint64_t seq) { on_message(host, up, seq); },
        .on_end = [this, host](const std::string& why) { on_session_end(host, why); }});

@@ -1,5 +1,6 @@
 #include "launcher/job/reach.h"
 
+#include <algorithm>
 #include <string_view>
 
 namespace kolo {
@@ -11,7 +12,7 @@ bool takes_ssh_options(const Reach& reach) {
 }
 
 Command agent_command(const std::string& self, const HostSpec& host, const Reach& reach, bool here,
-                      Duration connect_timeout) {
+                      Duration patience) {
   if (here) return {{self, "--guard"}};
   Target target;
   target.host = host.name;
@@ -20,7 +21,7 @@ Command agent_command(const std::string& self, const HostSpec& host, const Reach
   target.identities = reach.identities;
   target.policy = reach.host_keys;
   target.rsh_agent = reach.rsh_agent;
-  target.connect_timeout = connect_timeout;
+  target.connect_timeout = std::min(patience, kConnectTimeout);
   Command command{{self}};
   for (std::string& word : pipe_arguments(target)) command.argv.push_back(std::move(word));
   return command;

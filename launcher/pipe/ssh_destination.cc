@@ -8,12 +8,9 @@
 
 namespace kolo {
 
-using namespace std::chrono_literals;
-
 namespace {
 
 constexpr int kSshPort = 22;
-constexpr auto kConnectTimeout = 10s;  // Horovod's
 
 // What ssh looks for when nobody names a file, in its order.
 constexpr const char* kUsualKeys[] = {"id_rsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519",
@@ -108,10 +105,9 @@ Destination destination_of(const Target& target, const SshSettings& settings,
   to.host_key_alias = settings.host_key_alias;
   to.address_family = settings.address_family;
   to.policy = policy_of(target, settings);
-  to.connect_timeout = target.connect_timeout > Duration::zero() ? target.connect_timeout
-                       : settings.connect_timeout_s > 0
+  to.connect_timeout = settings.connect_timeout_s > 0
                            ? Duration(std::chrono::seconds(settings.connect_timeout_s))
-                           : Duration(kConnectTimeout);
+                           : target.connect_timeout;
   to.credentials = credentials_of(target, settings, around);
   to.user_known_hosts = settings.user_known_hosts;
   if (to.user_known_hosts.empty())

@@ -282,10 +282,11 @@ def test_what_the_configuration_says(hosts, pipe, config, known_hosts):
     k.end(sshd)
 
 
-def test_a_time_limit_of_the_configuration(pipe, config):
+@pytest.mark.parametrize("option", [[], ["--connect-timeout", "9000"]])
+def test_a_time_limit_of_the_configuration(pipe, config, option):
     config("Host 10.77.0.99", "ConnectTimeout 1")
     began = time.monotonic()
-    assert pipe("--", "10.77.0.99").fails().kind == UNREACHABLE
+    assert pipe(*option, "--", "10.77.0.99").fails().kind == UNREACHABLE
     assert time.monotonic() - began < 4 * k.SLOW
 
 
@@ -361,12 +362,12 @@ def test_what_is_in_the_way_of_a_jump_is_said(pipe, config, known_hosts):
 
 # Other commands than ours.
 
-@pytest.mark.parametrize("words", [["ssh"], ["ssh", "-q", "bob@{host}"], ["env", "PLACE={host}"], ["/bin/sh", "-c", 'shift; exec "$@"', "x"]])
 def cpu_seconds(pid):
     fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+@pytest.mark.parametrize("words", [["ssh"], ["ssh", "-q", "bob@{host}"], ["env", "PLACE={host}"], ["/bin/sh", "-c", 'shift; exec "$@"', "x"]])
 def test_any_command_that_runs_another_there(pipe, words):
     p = pipe(*(word for w in words for word in ("--rsh-word", w)), "--", "h1", kind="--rsh-pipe")
     reached = p.reaches()
@@ -375,7 +376,6 @@ def test_any_command_that_runs_another_there(pipe, words):
     assert p.closes() == []
 
 
-def test_commands_that_lead_nowhere(pipe, known_hosts):
 def test_ssh_in_place_of_ours_gets_user_port_and_key(hosts, pipe, config):
     config("IdentityFile /run/none", "Port 4")
     p = pipe("--rsh-word", "ssh", "--user", "bob", "--port", "22", "--identity", SSH / "id_ed25519", "--", "h1",
@@ -395,6 +395,7 @@ def test_a_command_may_say_what_it_wants_on_stderr(pipe, chatter):
     assert p.runs("hostname") == b"h0\n" and p.closes() == []
 
 
+def test_commands_that_lead_nowhere(pipe, known_hosts):
     answer = pipe("--rsh-word", "nonsense", "--", "h1", kind="--rsh-pipe").fails()
     assert answer.kind == UNREACHABLE and "nonsense" in answer.why
     known_hosts.write_text("")

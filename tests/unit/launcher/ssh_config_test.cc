@@ -129,17 +129,21 @@ TEST_CASE("any text is read") {
 }
 
 TEST_CASE("an option counts more than the configuration") {
-  const auto files = config("User u\nPort 9\nConnectTimeout 3\nIdentityFile /c\n");
+  const auto files = config("User u\nPort 9\nIdentityFile /c\n");
   const auto bare = files.destination({.host = "h"});
-  CHECK((bare.user == "u" && bare.port == 9 && bare.connect_timeout == std::chrono::seconds(3)));
-  const auto told = files.destination({.host = "h",
-                                       .user = "x",
-                                       .port = 1,
-                                       .identities = {"/i"},
-                                       .connect_timeout = std::chrono::seconds(1)});
-  CHECK((told.user == "x" && told.port == 1 && told.connect_timeout == std::chrono::seconds(1)));
+  CHECK((bare.user == "u" && bare.port == 9));
+  const auto told = files.destination({.host = "h", .user = "x", .port = 1, .identities = {"/i"}});
+  CHECK((told.user == "x" && told.port == 1));
   CHECK(told.credentials.files == Words{"/i", "/c"});
   CHECK(config("").destination({.host = "h"}).credentials.files.size() == 5);
+}
+
+TEST_CASE("for how long to try is for the configuration to say, as no option does") {
+  using namespace std::chrono_literals;
+  const Target target{.host = "h", .connect_timeout = 5s};
+  CHECK(config("").destination(target).connect_timeout == 5s);
+  CHECK(config("ConnectTimeout 3").destination(target).connect_timeout == 3s);
+  CHECK(config("ConnectTimeout 20").destination(target).connect_timeout == 20s);
 }
 
 TEST_CASE("host keys are always checked") {
@@ -165,7 +169,7 @@ TEST_CASE("jumps become a pipe to the host before") {
   const auto command = [](const std::string& text, const char* host = "h") {
     return config(text).destination({.host = host}).proxy_command("/self");
   };
-  const Words tail{"--connect-timeout", "10000", "--forward-to", "[h]:22", "--", "b"};
+  const Words tail{"--forward-to", "[h]:22", "--", "b"};
   CHECK(command("").empty());
   CHECK(command("ProxyJump none\nProxyCommand x").empty());
   CHECK(command("ProxyCommand x %h") == Words{"/bin/sh", "-c", "exec x h"});
