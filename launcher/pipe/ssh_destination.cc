@@ -194,8 +194,10 @@ agent::Unreached Destination::stranger(Acquaintance acquaintance, const HostKey&
 
 agent::Unreached Destination::not_admitted(const LoginAttempt& attempt,
                                            const std::string& described) const {
-  if (!attempt.failure.empty() && attempt.ways.empty() && attempt.tried.empty())
-    return {agent::Barrier::unreachable, fmt::format("{}: {}", described, attempt.failure),
+  if (!attempt.failure.empty() && !attempt.dismissed)
+    return {agent::Barrier::unreachable,
+            fmt::format("{}: the login of user {} was not finished: {}", described, user,
+                        attempt.failure),
             ssh_command("-v ") + " true"};
   std::string why = fmt::format("{}: does not let in user {}", described, user);
   why += attempt.tried.empty() ? "; there was no key to show"

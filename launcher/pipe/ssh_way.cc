@@ -142,7 +142,10 @@ class Attempt {
     auto channel = end ? session_->forward(end->first, end->second, deadline)
                        : session_->run(kShell, deadline);
     if (channel) return std::move(*channel);
-    return agent::Unreached{end ? agent::Barrier::unreachable : agent::Barrier::shell,
+    const bool lost = channel.error().code() == Errc::peer_lost;
+    return agent::Unreached{lost  ? agent::Barrier::lost
+                            : end ? agent::Barrier::unreachable
+                                  : agent::Barrier::shell,
                             fmt::format("{}: {}", name(), channel.error().text()),
                             to_.ssh_command() + " true"};
   }

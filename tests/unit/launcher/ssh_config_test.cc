@@ -175,6 +175,19 @@ TEST_CASE("jumps become a pipe to the host before") {
   CHECK(command("ProxyCommand x %h") == Words{"/bin/sh", "-c", "exec x h"});
   Words one{"/self", "--ssh-pipe", "--user", "u", "--port", "7", "--host-key-policy", "strict"};
   one.insert(one.end(), tail.begin(), tail.end());
+TEST_CASE("a connection that breaks is not a key that is refused") {
+  const auto kind = [](const LoginAttempt& attempt) {
+    return config("").destination({.host = "h"}).not_admitted(attempt, "h").kind;
+  };
+  LoginAttempt attempt;
+  attempt.tried = {"a key"};
+  CHECK(kind(attempt) == agent::Barrier::refused);
+  attempt.failure = "no answer came in time";
+  CHECK(kind(attempt) == agent::Barrier::unreachable);
+  attempt.dismissed = true;
+  CHECK(kind(attempt) == agent::Barrier::refused);
+}
+
   CHECK(command("ProxyJump ssh://u@b:7\nProxyCommand x") == one);
   CHECK(command("ProxyJump [fd77::1]:7").back() == "fd77::1");
   CHECK(command("ProxyJump fd77::1").back() == "fd77::1");
