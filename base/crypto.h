@@ -29,6 +29,9 @@ std::string hex(ByteView);
 Digest sha256(ByteView);
 Digest hmac_sha256(const Key&, ByteView message);
 
+// Good for nothing but formats of others that have it.
+std::array<std::uint8_t, 20> hmac_sha1(ByteView key, ByteView message);
+
 // Takes the same time whatever the bytes are.
 bool equal_in_constant_time(const Digest&, const Digest&);
 

@@ -172,6 +172,7 @@ class Reader {
     if (keyword == "proxycommand" && !proxied) s.proxy_command = rest_of(line);
     if (keyword == "userknownhostsfile") set_once(s.user_known_hosts, words);
     if (keyword == "globalknownhostsfile") set_once(s.global_known_hosts, words);
+    if (keyword == "hashknownhosts") set_flag(s.hash_known_hosts, hash_known_hosts_seen_, word);
     if (keyword == "connecttimeout") set_once(s.connect_timeout_s, positive(word));
     if (keyword == "stricthostkeychecking") set_once(s.strict_host_key_checking, lower(word));
     if (keyword == "addressfamily") set_once(s.address_family, lower(word));
@@ -188,7 +189,7 @@ class Reader {
   const std::string& host_;
   const std::string& user_;
   const SshSurroundings& around_;
-  bool active_ = true, identities_only_seen_ = false;
+  bool active_ = true, identities_only_seen_ = false, hash_known_hosts_seen_ = false;
 };
 
 // What stands behind %-signs, ${…} and ~.

@@ -20,6 +20,7 @@ struct SshSettings {
   std::string identity_agent;             // a path, "none" or "SSH_AUTH_SOCK"
   std::string proxy_jump, proxy_command;  // at most one of them; "none" is one, too
   std::vector<std::string> user_known_hosts, global_known_hosts;
+  bool hash_known_hosts = false;
   int connect_timeout_s = 0;
   std::string strict_host_key_checking;  // in small letters
   std::string address_family;            // "inet", "inet6", "any"

@@ -11,6 +11,7 @@ namespace kolo {
 namespace {
 
 constexpr int kSshPort = 22;
+constexpr const char* kNowhere = "/dev/null";
 
 // What ssh looks for when nobody names a file, in its order.
 constexpr const char* kUsualKeys[] = {"id_rsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519",
@@ -112,6 +113,8 @@ Destination destination_of(const Target& target, const SshSettings& settings,
   to.user_known_hosts = settings.user_known_hosts;
   if (to.user_known_hosts.empty())
     to.user_known_hosts = {around.home + "/.ssh/known_hosts", around.home + "/.ssh/known_hosts2"};
+  if (to.user_known_hosts == std::vector<std::string>{"none"}) to.user_known_hosts = {kNowhere};
+  to.hides_names = settings.hash_known_hosts;
   to.global_known_hosts = settings.global_known_hosts;
   if (to.global_known_hosts.empty())
     to.global_known_hosts = {"/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2"};
@@ -125,7 +128,7 @@ Destination destination_of(const Target& target, const SshSettings& settings,
 std::vector<std::string> Destination::known_names() const {
   if (!host_key_alias.empty()) return {host_key_alias};
   const std::string plain = lower(name);
-  // A key that is kept for the host counts for its other ports, too, as in ssh.
+  // A key that is kept for the host is good for its other ports, too, as in ssh.
   if (port == kSshPort) return {plain};
   return {fmt::format("[{}]:{}", plain, port), plain};
 }
@@ -164,7 +167,8 @@ std::string Destination::ssh_command(const std::string& options) const {
 agent::Unreached Destination::stranger(Acquaintance acquaintance, const HostKey& key,
                                        const std::string& described) const {
   const std::string shown = fmt::format("{}: its {} key {}", described, key.kind, key.fingerprint);
-  const std::string file = user_known_hosts.front();
+  const bool forgets = user_known_hosts.front() == kNowhere;
+  const std::string file = forgets ? "~/.ssh/known_hosts" : user_known_hosts.front();
   const std::string with_port = port == kSshPort ? "" : fmt::format("-p {} ", port);
   switch (acquaintance) {
     case Acquaintance::changed:
@@ -185,11 +189,15 @@ agent::Unreached Destination::stranger(Acquaintance acquaintance, const HostKey&
     case Acquaintance::unknown:
       break;
   }
-  return {agent::Barrier::host_key_unknown,
-          shown +
-              " is not known. Compare it with what the host's administrator says (or 'ssh-keygen "
-              "-lf' of its public key), then keep it, or use --host-key-policy accept-new",
-          fmt::format("ssh-keyscan {}-H {} >> {}", with_port, name, file)};
+  return {
+      agent::Barrier::host_key_unknown,
+      shown +
+          " is not known. Compare it with what the host's administrator says (or 'ssh-keygen "
+          "-lf' of its public key), then keep it, or use --host-key-policy accept-new" +
+          (forgets ? "; to keep it, also take 'UserKnownHostsFile' out of the ssh configuration, "
+                     "which says that no key is kept"
+                   : ""),
+      fmt::format("ssh-keyscan {}-H {} >> {}", with_port, name, file)};
 }
 
 agent::Unreached Destination::not_admitted(const LoginAttempt& attempt,

@@ -23,11 +23,12 @@ struct Destination {
   Duration connect_timeout{};
   SshSession::Credentials credentials;
   std::vector<std::string> user_known_hosts, global_known_hosts;
-  std::string jump, proxy;  // at most one
+  bool hides_names = false;  // in the file that it writes to
+  std::string jump, proxy;   // at most one
   std::optional<std::pair<std::string, int>> forward_to;
   std::vector<std::string> unsupported;
 
-  // Under which its key may be kept.
+  // Under which its key may be kept; it is written down under the first.
   std::vector<std::string> known_names() const;
   std::vector<std::string> known_hosts_files() const;
 

@@ -122,7 +122,9 @@ class Attempt {
   }
 
   Reach<Unit> get_to_know(const HostKey& key) {
-    const auto kept = remember(key, to_.known_names().front(), to_.user_known_hosts.front());
+    const std::string name_there = to_.known_names().front();
+    const auto kept = remember(key, to_.hides_names ? hidden_name(name_there) : name_there,
+                               to_.user_known_hosts.front());
     if (kept) return Unit{};
     return agent::Unreached{agent::Barrier::host_key_unknown,
                             fmt::format("{}: its key {} cannot be remembered: {}", name(),

@@ -203,6 +203,33 @@ def test_a_host_that_nobody_knows_is_got_to_know_if_that_is_wanted(hosts, pipe, 
     assert hosts["h0"].run(["ssh", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes", "h1", "true"]).returncode == 0
 
 
+def test_many_that_are_got_to_know(hosts, pipe, known_hosts, config):
+    config(IDENTITY, "StrictHostKeyChecking accept-new", "Host h2", "HashKnownHosts yes", "Host *", "HashKnownHosts n" + "o")
+    known_hosts.write_text("# by hand")
+    for host in ("h1", "h2", "h3"):
+        p = pipe("--", host)
+        p.reaches()
+        assert p.says_hello().closes() == []
+    first, *lines = known_hosts.read_text().splitlines()
+    assert first == "# by hand" and [line[:3] for line in lines] == ["h1 ", "|1|", "h3 "]
+    assert hosts["h0"].run(["ssh-keygen", "-F", "h2", "-f", str(SSH / "known_hosts")]).returncode == 0
+
+
+def test_a_key_that_is_kept_without_a_port_confirms_and_does_not_accuse(hosts, pipe, known_hosts):
+    sshd = hosts["h1"].popen(["/usr/sbin/sshd", "-D", "-p", "2222"])
+    assert k.eventually(lambda: hosts["h0"].run(["ssh-keyscan", "-p", "2222", "h1"]).stdout)
+    p = pipe("--port", "2222", "--", "h1")
+    p.reaches()
+    assert p.says_hello().closes() == []
+    lines = known_hosts.read_text().splitlines()
+    key = {line.split()[0].split(",")[1]: line.split(maxsplit=1)[1] for line in lines}
+    known_hosts.write_text(f"h1 {key['h2']}\n")
+    assert pipe("--port", "2222", "--", "h1").fails().kind == UNKNOWN_KEY
+    known_hosts.write_text(f"[h1]:2222 {key['h2']}\n")
+    assert pipe("--port", "2222", "--", "h1").fails().kind == CHANGED_KEY
+    k.end(sshd)
+
+
 def test_hashed_names_are_found(hosts, pipe, known_hosts):
     assert hosts["h0"].run(["ssh-keygen", "-H", "-f", str(SSH / "known_hosts")]).returncode == 0
     assert all(line.startswith("|1|") for line in known_hosts.read_text().splitlines())

@@ -111,12 +111,14 @@ TEST_CASE("files that others include") {
   files.content["/home/ada/.ssh/more"] = "User u\nHost nobody\nPort 1\n";
   files.content["/etc/x"] = "ConnectTimeout 3\n";
   files.content["/home/ada/y"] = "StrictHostKeyChecking ACCEPT-NEW\n";
-  files.content["/etc/ssh/ssh_config"] = "Host *\nPort 10\nAddressFamily inet\n";
+  files.content["/etc/ssh/ssh_config"] =
+      "Host *\nPort 10\nAddressFamily inet\nHashKnownHosts yes\n";
   const auto read = files.read("a");
   CHECK(read.user == "u");
   CHECK(read.port == 9);
   CHECK(read.connect_timeout_s == 3);
   CHECK(read.strict_host_key_checking == "accept-new");
+  CHECK(read.hash_known_hosts);
   CHECK(read.address_family == "inet");
   CHECK(files.read("b").user.empty());
 }
@@ -159,22 +161,21 @@ TEST_CASE("host keys are always checked") {
   CHECK(policy("yes", HostKeyPolicy::accept_new) == HostKeyPolicy::accept_new);
 }
 
+TEST_CASE("a file that keeps nothing is not what to keep a key in") {
+  for (const char* file : {"/dev/null", "none"}) {
+    const auto to = config(std::string("UserKnownHostsFile ") + file).destination({.host = "h"});
+    const auto answer = to.stranger(Acquaintance::unknown, {}, "h");
+    CHECK(answer.fix == "ssh-keyscan -H h >> ~/.ssh/known_hosts");
+    CHECK(answer.why.find("UserKnownHostsFile") != std::string::npos);
+  }
+}
+
 TEST_CASE("under which names a key is kept") {
   CHECK(config("").destination({.host = "H1"}).known_names() == Words{"h1"});
   CHECK(config("Port 7").destination({.host = "h1"}).known_names() == Words{"[h1]:7", "h1"});
   CHECK(config("Port 7\nHostKeyAlias x").destination({.host = "h1"}).known_names() == Words{"x"});
 }
 
-TEST_CASE("jumps become a pipe to the host before") {
-  const auto command = [](const std::string& text, const char* host = "h") {
-    return config(text).destination({.host = host}).proxy_command("/self");
-  };
-  const Words tail{"--forward-to", "[h]:22", "--", "b"};
-  CHECK(command("").empty());
-  CHECK(command("ProxyJump none\nProxyCommand x").empty());
-  CHECK(command("ProxyCommand x %h") == Words{"/bin/sh", "-c", "exec x h"});
-  Words one{"/self", "--ssh-pipe", "--user", "u", "--port", "7", "--host-key-policy", "strict"};
-  one.insert(one.end(), tail.begin(), tail.end());
 TEST_CASE("a connection that breaks is not a key that is refused") {
   const auto kind = [](const LoginAttempt& attempt) {
     return config("").destination({.host = "h"}).not_admitted(attempt, "h").kind;
@@ -188,6 +189,16 @@ TEST_CASE("a connection that breaks is not a key that is refused") {
   CHECK(kind(attempt) == agent::Barrier::refused);
 }
 
+TEST_CASE("jumps become a pipe to the host before") {
+  const auto command = [](const std::string& text, const char* host = "h") {
+    return config(text).destination({.host = host}).proxy_command("/self");
+  };
+  const Words tail{"--forward-to", "[h]:22", "--", "b"};
+  CHECK(command("").empty());
+  CHECK(command("ProxyJump none\nProxyCommand x").empty());
+  CHECK(command("ProxyCommand x %h") == Words{"/bin/sh", "-c", "exec x h"});
+  Words one{"/self", "--ssh-pipe", "--user", "u", "--port", "7", "--host-key-policy", "strict"};
+  one.insert(one.end(), tail.begin(), tail.end());
   CHECK(command("ProxyJump ssh://u@b:7\nProxyCommand x") == one);
   CHECK(command("ProxyJump [fd77::1]:7").back() == "fd77::1");
   CHECK(command("ProxyJump fd77::1").back() == "fd77::1");
