@@ -184,7 +184,7 @@ def test_another_command_in_ssh_s_place(hosts, agent):
 
 def test_the_mpi_operator_s_command_is_taken(hosts):
     done = run(hosts, "-np", 2, "-H", "h1:1,h2:1", "hostname", env={"OMPI_MCA_plm_rsh_agent": "ssh"})
-    assert done.code == 0 and "hosts are reached with ssh, as OMPI_MCA_plm_rsh_agent says" in done.err, done
+    assert done.code == 0 and "hosts are reached with 'ssh', as OMPI_MCA_plm_rsh_agent=ssh says" in done.err, done
 
 
 @pytest.mark.parametrize("delay, loss", [(200, 0), (0, 1)])

@@ -72,10 +72,13 @@ TEST_CASE("the MPI operator's way to its pods is taken, unless the user names an
   Around around;
   around.variables["OMPI_MCA_plm_rsh_agent"] = "/etc/mpi/kubexec.sh";
   const RunJob run = job("", around);
-  CHECK(run.spec.reach.rsh_agent == Words{"/etc/mpi/kubexec.sh"});
-  CHECK(run.notes ==
-        Words{"hosts are reached with /etc/mpi/kubexec.sh, as OMPI_MCA_plm_rsh_agent says"});
+  CHECK(run.spec.reach.rsh_agent == Words{"/opt/kube/kubectl", "exec", "-i", "{host}", "--"});
+  CHECK(run.notes == Words{"hosts are reached with '/opt/kube/kubectl exec -i {host} --', as "
+                           "OMPI_MCA_plm_rsh_agent=/etc/mpi/kubexec.sh says"});
   CHECK(job("--rsh-agent ssh", around).spec.reach.rsh_agent == Words{"ssh"});
+  around.variables["OMPI_MCA_plm_rsh_agent"] = "ssh -q : rsh";
+  CHECK(job("", around).spec.reach.rsh_agent == Words{"ssh", "-q"});
+  CHECK(job("", around).notes.front().starts_with("hosts are reached with 'ssh -q', as "));
 }
 
 TEST_CASE("every tunable reaches the workers in its variable") {
