@@ -76,6 +76,7 @@ struct Consultation {
   std::string program;                // the command's first word; empty: nobody said
   int first_port = 0, last_port = 0;  // which hosts must reach of each other; 0: any
   std::string ssh = "ssh";            // by which a user gets there: "ssh -p 2222"
+  std::string rsh;                    // in its place, as after --rsh-agent
   bool operator==(const Consultation&) const = default;
 };
 

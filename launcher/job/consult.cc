@@ -350,6 +350,7 @@ class Consulting {
     if (!spec_.command.empty()) out.program = spec_.command.front();
     out.first_port = spec_.placement.ports.first;
     out.last_port = spec_.placement.ports.last;
+    out.rsh = fmt::format("{}", fmt::join(spec_.reach.rsh_agent, " "));
     if (spec_.reach.ssh_port) out.ssh = fmt::format("ssh -p {}", spec_.reach.ssh_port);
     return out;
   }

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -60,6 +61,12 @@ Result<Fd> open_program(const std::string& path) {
   return fd;
 }
 
+std::string own_machine() {
+  utsname names{};
+  ::uname(&names);
+  return names.machine;
+}
+
 }  // namespace
 
 std::string build_id(ByteView head) {
@@ -90,6 +97,7 @@ Result<Program> find_program_file(const std::string& path) {
   if (::fstat(fd->get(), &info) != 0) return Error::from_errno("looking at " + program.path);
   program.size = static_cast<std::uint64_t>(info.st_size);
   program.modified = info.st_mtim.tv_sec;
+  program.machine = own_machine();
   const auto head = read_front(fd->get(), kHeadBytes);
   if (!head) return head.error();
   program.id = build_id(*head);

@@ -115,8 +115,11 @@ Reach<Way> rsh_way(const Target& target) {
         agent::Barrier::unreachable,
         fmt::format("{}: '{}': {}", target.host, joined(argv), wire.error().text()),
         joined(argv) + " true"};
-  Way way{
-      std::move(*wire), {}, fmt::format("{} (by '{}')", target.host, joined(argv)), joined(argv)};
+  Way way{std::move(*wire),
+          {},
+          fmt::format("{} (by '{}')", target.host, joined(argv)),
+          joined(argv),
+          true};
   way.reached.connect_us = microseconds_since(began);
   return way;
 }

@@ -11,7 +11,7 @@ import kolo_system as k
 import pytest
 import test_agent_protocol as protocol
 import testbed
-from pipe_system import (CHANGED_KEY, LOST, NAME, REFUSED, SHELL, STAGING, UNKNOWN_KEY, UNREACHABLE, UNSUPPORTED, Pipe,
+from pipe_system import (CHANGED_KEY, LOST, MACHINE, NAME, REFUSED, SHELL, STAGING, UNKNOWN_KEY, UNREACHABLE, UNSUPPORTED, Pipe,
                          Unreached)
 
 SSH = pathlib.Path.home() / ".ssh"
@@ -430,6 +430,12 @@ def test_commands_that_lead_nowhere(pipe, known_hosts):
     assert answer.kind == SHELL and "verification failed" in answer.why and "code 255" in answer.why
 
 
+def test_a_command_that_passes_no_input_on(pipe):
+    answer = pipe("--rsh-word", "/bin/sh", "--rsh-word", "-c", "--rsh-word", 'shift; exec "$@" < /dev/null', "--rsh-word", "x",
+                  "--", "h1", kind="--rsh-pipe").fails()
+    assert answer.kind == SHELL and "kubectl exec" in answer.why and "--rsh-agent 'kubectl exec -i {host} --'" in answer.fix
+
+
 # Bringing the program along.
 
 def reach(pipe, elsewhere, *arguments, **options):
@@ -464,6 +470,27 @@ def test_what_was_not_used_for_a_month_goes(hosts, pipe, elsewhere, clean_caches
     os.truncate(h1.path(path), 1000)
     assert reach(pipe, elsewhere) == (True, path), "a file that is cut short is brought again"
     assert sorted(os.listdir(old.parent)) == sorted([os.path.basename(path), young.name])
+
+
+def test_a_copy_that_is_damaged_can_be_thrown_away(hosts, pipe, elsewhere, clean_caches):
+    _, path = reach(pipe, elsewhere)
+    copy = hosts["h1"].path(path)
+    copy.write_bytes(bytes(copy.stat().st_size))
+    answer = pipe("--self", elsewhere, "--", "h1").fails()
+    assert answer.kind == MACHINE and path in answer.why
+    assert hosts["h0"].run(["sh", "-c", answer.fix.replace("ssh ", "ssh -oBatchMode=yes ")]).returncode == 0
+    assert reach(pipe, elsewhere) == (True, path)
+
+
+def test_a_machine_of_another_kind_runs_what_is_installed_there(hosts, pipe, elsewhere, clean_caches):
+    h1 = hosts["h1"]
+    h1.run(["sh", "-c", "mkdir ~/bin; printf '#!/bin/sh\necho pdp11\n' > ~/bin/uname; chmod +x ~/bin/uname; "
+            "echo 'PATH=~/bin:$PATH' > ~/.bashrc"], user="bob")
+    answer = pipe("--self", elsewhere, "--user", "bob", "--", "h1").fails()
+    assert answer.kind == MACHINE and "it is pdp11" in answer.why and "horovodrun --version" in answer.fix
+    h1.run(["sh", "-c", f"ln -s {k.HOROVODRUN} ~/bin/horovodrun"], user="bob")
+    assert reach(pipe, elsewhere, "--user", "bob") == (False, str(k.HOROVODRUN))
+    h1.run(["sh", "-c", "rm -r ~/bin ~/.bashrc"], user="bob")
 
 
 @pytest.mark.parametrize("wrong", ["mode", "link", "file", "owner"])
