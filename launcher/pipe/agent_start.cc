@@ -44,7 +44,7 @@ class Starting {
       : way_(way), wire_(*way.wire), program_(program), talk_(random_hail(), std::move(program)) {}
 
   Reach<StartedAgent> run() {
-    if (auto sent = send(talk_.script()); !sent) return explain(sent.error());
+    if (auto sent = send(talk_.script()); !sent) return sent.error();
     for (;;) {
       auto heard = read_from(wire_, Deadline::in(kPatience));
       asides_ += wire_.take_asides();
@@ -60,15 +60,19 @@ class Starting {
   }
 
  private:
-  Result<Unit> send(std::string_view text) { return write_to(wire_, view_of(text), kPatience); }
+  // Who takes no more may have said why, which is read next.
+  Reach<Unit> send(std::string_view text) {
+    const auto sent = write_to(wire_, view_of(text), kPatience);
+    if (!sent && sent.error().code() == Errc::timed_out) return explain(sent.error());
+    return Unit{};
+  }
 
   Reach<Unit> stage(const Bootstrap::Need& need) {
     const auto bytes = read_program(program_);
     if (!bytes) return no_program(bytes.error());
     if (auto why = misfit(need, program_.machine, *bytes)) return with_host(*why, way_);
     staged_ = true;
-    if (auto sent = send(Bootstrap::go_ahead(hex(sha256(*bytes)))); !sent)
-      return explain(sent.error());
+    if (auto sent = send(Bootstrap::go_ahead(hex(sha256(*bytes)))); !sent) return sent.error();
     return send_program(*bytes);
   }
 

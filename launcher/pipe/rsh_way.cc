@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/process.h"
+#include "base/text.h"
 #include "launcher/pipe/rsh_command.h"
 #include "launcher/pipe/way.h"
 
@@ -99,7 +100,7 @@ Result<std::unique_ptr<Wire>> start_command(const std::vector<std::string>& argv
 
 std::string joined(const std::vector<std::string>& words) {
   std::string out;
-  for (const std::string& word : words) out += (out.empty() ? "" : " ") + word;
+  for (const std::string& word : words) out += (out.empty() ? "" : " ") + shell_word(word);
   return out;
 }
 
