@@ -142,7 +142,9 @@ void Driver::open_session(const std::string& host) {
        .on_end = [this, host](const std::string& why) { on_session_end(host, why); }});
   if (!session) {
     const std::string why = std::move(session.error()).during("starting host " + host).text();
-    loop_.post([this, host, why] { hear(heard::HostEnded{host, why}); });
+    loop_.post([this, host, why] {
+      hear(heard::Unreached{{host, why, "ulimit -a; free -m", kExitInternal}});
+    });
     return;
   }
   if (!is_here(host)) connecting_.insert(host);
