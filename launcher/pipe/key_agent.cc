@@ -16,7 +16,7 @@ namespace kolo {
 
 namespace {
 
-constexpr std::uint8_t kIdentitiesAnswer = 12;
+constexpr std::uint8_t kIdentitiesQuestion = 11, kIdentitiesAnswer = 12;
 constexpr std::size_t kLongest = 256 << 10;  // OpenSSH's own limit
 constexpr time_t kPatience_s = 30;           // with somebody who is to confirm the use of a key
 
@@ -53,6 +53,11 @@ std::optional<std::vector<Identity>> identities_in(ByteView answer) {
     out.push_back({*key, *comment});
   }
   return out;
+}
+
+bool is_certificate(ByteView key) {
+  const auto kind = take_string(key);
+  return kind && text_of(*kind).find("-cert-") != std::string_view::npos;
 }
 
 bool read_all(int fd, MutByteView into) {
@@ -125,6 +130,20 @@ Bytes arrange_keys(ByteView answer, const KeyChoice& choice) {
       append(out, text);
     }
   return out;
+}
+
+std::vector<std::string> certificates_in(ByteView answer) {
+  std::vector<std::string> out;
+  for (const Identity& identity : identities_in(answer).value_or(std::vector<Identity>()))
+    if (is_certificate(identity.key)) out.emplace_back(text_of(identity.comment));
+  return out;
+}
+
+std::vector<std::string> certificates_of_agent(const std::string& socket) {
+  const auto agent = connect_to_agent(socket);
+  if (!agent || !write_message(agent->get(), Bytes{kIdentitiesQuestion})) return {};
+  const auto answer = read_message(agent->get());
+  return answer ? certificates_in(*answer) : std::vector<std::string>();
 }
 
 Result<Fd> connect_key_agent(const std::string& socket, KeyChoice choice) {

@@ -222,6 +222,9 @@ LoginAttempt SshSession::log_in(const Credentials& credentials, Deadline deadlin
            attempt))
     return attempt;
   attempt.ways = names_of(ssh_userauth_list(session_, nullptr));
+  if (!credentials.agent_socket.empty())
+    for (const std::string& comment : certificates_of_agent(credentials.agent_socket))
+      attempt.certificates.push_back(fmt::format("the ssh agent's certificate '{}'", comment));
   return attempt;
 }
 

@@ -18,7 +18,7 @@ struct LoginAttempt {
   bool admitted = false;
   std::vector<std::string> tried;         // "the ssh agent", files
   std::vector<std::string> locked;        // files of keys that want a passphrase
-  std::vector<std::string> certificates;  // that lie beside the keys, and were not shown
+  std::vector<std::string> certificates;  // beside the keys or in the ssh agent; were not shown
   std::vector<std::string> ways;  // by which the host would let us in: "publickey", "password"
   std::string failure;            // of the connection; empty if it stands
   bool dismissed = false;         // by the host, with a word

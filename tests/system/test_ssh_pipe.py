@@ -334,6 +334,19 @@ def test_a_key_that_only_the_agent_has(hosts, pipe, config):
     k.end(agent)
 
 
+def test_a_certificate_that_only_the_agent_has(hosts, pipe, config):
+    h0 = hosts["h0"]
+    agent = h0.popen(["ssh-agent", "-D", "-a", "/run/agent3"], stdout=subprocess.DEVNULL)
+    assert k.eventually(lambda: h0.path("/run/agent3").exists())
+    env = {"SSH_AUTH_SOCK": "/run/agent3"}
+    h0.run(["sh", "-c", "ssh-keygen -q -t ed25519 -N '' -C mine -f /run/vouched && "
+            "ssh-keygen -q -s /run/vouched -I me /run/vouched.pub && ssh-add -q /run/vouched"], env=env)
+    config("IdentityFile /run/none")
+    answer = pipe("--", "h1", env=env).fails()
+    assert answer.kind == UNSUPPORTED and answer.fix == "--rsh-agent ssh" and "certificate 'mine'" in answer.why, answer
+    k.end(agent)
+
+
 def test_of_the_agents_keys_only_those_that_the_configuration_names(hosts, pipe, config):
     h0 = hosts["h0"]
     agent = h0.popen(["ssh-agent", "-D", "-a", "/run/agent2"], stdout=subprocess.DEVNULL)
