@@ -122,6 +122,7 @@ Destination destination_of(const Target& target, const SshSettings& settings,
   if (to.jump.empty() && settings.proxy_command != "none") to.proxy = settings.proxy_command;
   to.forward_to = host_and_port(target.forward_to);
   to.unsupported = settings.unsupported;
+  to.passed_over = settings.passed_over;
   return to;
 }
 
@@ -157,6 +158,13 @@ std::string Destination::described(const std::string& address) const {
   const std::string& where = address.empty() ? name : address;
   if (!jump.empty()) return fmt::format("{} ({} port {}, by way of {})", host, where, port, jump);
   return fmt::format("{} ({} port {})", host, where, port);
+}
+
+std::string Destination::caution() const {
+  if (passed_over.empty()) return "";
+  return fmt::format(
+      "; 'Match {}' in the ssh configuration was passed over, which --rsh-agent ssh would follow",
+      passed_over);
 }
 
 std::string Destination::ssh_command(const std::string& options) const {
@@ -213,6 +221,7 @@ agent::Unreached Destination::not_admitted(const LoginAttempt& attempt,
   if (!attempt.locked.empty())
     why += fmt::format("; {} wants a passphrase", joined(attempt.locked));
   if (!attempt.failure.empty()) why += fmt::format("; {}", attempt.failure);
+  why += caution();
 
   const bool by_key = attempt.ways.empty() || std::find(attempt.ways.begin(), attempt.ways.end(),
                                                         "publickey") != attempt.ways.end();

@@ -161,12 +161,12 @@ class Attempt {
   }
 
   agent::Unreached unresolved(const Error& error) const {
-    return {agent::Barrier::name, fmt::format("{}: {}", name(), error.text()),
+    return {agent::Barrier::name, fmt::format("{}: {}{}", name(), error.text(), to_.caution()),
             "getent hosts " + to_.name};
   }
 
   agent::Unreached unreachable(const std::string& why) const {
-    return {agent::Barrier::unreachable, fmt::format("{}: {}", name(), why),
+    return {agent::Barrier::unreachable, fmt::format("{}: {}{}", name(), why, to_.caution()),
             to_.ssh_command("-v ") + " true"};
   }
 

@@ -106,6 +106,18 @@ TEST_CASE("Match") {
   CHECK(port("final") == 0);
 }
 
+TEST_CASE("a Match that we cannot follow is named if it says where to go") {
+  const auto named = [](const std::string& text) { return config(text).read("h").passed_over; };
+  CHECK(named("Match exec true\nProxyJump x\n") == "exec");
+  CHECK(named("Match final all\nPort 7\n") == "final");
+  CHECK(named("Match host h exec \"test -e /vpn\"\nPort 7\n") == "exec");
+  CHECK(named("Match host other exec true\nPort 7\n").empty());
+  CHECK(named("Match final all\nCiphers none\nHost *\nPort 7\n").empty());
+  CHECK(named("Match host h\nPort 7\n").empty());
+  const auto to = config("Match exec true\nPort 7\n").destination({.host = "h"});
+  CHECK(to.not_admitted({}, "h").why.find("'Match exec'") != std::string::npos);
+}
+
 TEST_CASE("files that others include") {
   Files files = config("Host a\nInclude more /etc/x ~/y none\nHost *\nPort 9\nInclude config\n");
   files.content["/home/ada/.ssh/more"] = "User u\nHost nobody\nPort 1\n";
@@ -121,6 +133,8 @@ TEST_CASE("files that others include") {
   CHECK(read.hash_known_hosts);
   CHECK(read.address_family == "inet");
   CHECK(files.read("b").user.empty());
+  files.content["/home/ada/.ssh/more"] = "Match final all\n";
+  CHECK(files.read("a").port == 9);
 }
 
 TEST_CASE("any text is read") {
