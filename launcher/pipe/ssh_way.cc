@@ -74,12 +74,18 @@ class Attempt {
   // By whom does not matter here: somebody was there.
   bool was_connected() const { return was_connected_; }
 
+  // Nobody could be asked for its address.
+  bool was_not_answered() const { return was_not_answered_; }
+
  private:
   Reach<Unit> connect() {
     const auto argv = to_.proxy_command(target_.self);
     if (!argv.empty()) return connect_by(argv);
     const auto addresses = resolve(to_.name, to_.port, to_.address_family, connecting_);
-    if (!addresses) return unresolved(addresses.error());
+    if (!addresses) {
+      was_not_answered_ = addresses.error().code() == Errc::timed_out;
+      return unresolved(addresses.error());
+    }
     reached_.resolve_us = lap();
     reached_.address = addresses->front().ip;  // to be named, if none of them answers
     auto dialled = dial(*addresses, kSilence, connecting_);
@@ -183,7 +189,7 @@ class Attempt {
   agent::Reached reached_;
   std::optional<Proxy> proxy_;
   Fd socket_;
-  bool was_connected_ = false;
+  bool was_connected_ = false, was_not_answered_ = false;
   std::optional<KnownHosts> known_;
   std::unique_ptr<SshSession> session_;
 };
@@ -248,7 +254,8 @@ Reach<Way> ssh_way(const Target& target) {
       way->reached.attempts = static_cast<std::uint32_t>(attempt);
       return way;
     }
-    const bool worth_another = way.error().kind == agent::Barrier::unreachable;
+    const bool worth_another =
+        way.error().kind == agent::Barrier::unreachable || one.was_not_answered();
     const int most = one.was_connected() ? kAttemptsIfTurnedAway : kAttempts;
     if (!worth_another || attempt >= most || !rest(back_off(attempt, seed), deadline)) {
       if (attempt > 1) way.error().why += fmt::format(" (tried {} times)", attempt);
