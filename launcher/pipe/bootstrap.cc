@@ -45,6 +45,7 @@ held() {
 room() {
   mkdir -p "$1" && ours "$1" && true > "$1/.$hail" && chmod 700 "$1/.$hail" && [ -x "$1/.$hail" ]
 }
+tidy() { find "$1" -type f -mtime +30 -exec rm -f {} +; }
 stage() {
   read -r go sum && [ "$go" = GO ] && head -c "$size" > "$1/.$hail" &&
     [ "$(sha256sum < "$1/.$hail")" = "$sum  -" ] && mv -f "$1/.$hail" "$1/$file"
@@ -61,7 +62,7 @@ same %s:%Y: "$size:$modified:" && run "$path"
 home=${HOME:-/nowhere}; user=$(id -u)
 set -- "${XDG_CACHE_HOME:-$home/.cache}/kolo" "$home/.cache/kolo" "/tmp/kolo-$user" "/dev/shm/kolo-$user"
 for folder do
-  held "$folder" && { touch -c "$folder/$file"; run "$folder/$file"; }
+  held "$folder" && { touch -c "$folder/$file"; tidy "$folder"; run "$folder/$file"; }
 done
 mask=$(umask); umask 077
 for folder do
@@ -71,7 +72,7 @@ done
 [ "$folder" ] || { say NOWHERE; exit 1; }
 say NEED "$here" "$(getconf GNU_LIBC_VERSION)"
 if stage "$folder"; then
-  find "$folder" -type f -mtime +30 -exec rm -f {} +
+  tidy "$folder"
   umask "$mask"
   run "$folder/$file"
 fi

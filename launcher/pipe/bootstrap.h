@@ -11,11 +11,12 @@ namespace kolo {
 
 // This program as a file: what another host needs to know to find the same one.
 struct Program {
-  std::string path;
-  std::string id;  // no other build has it
+  std::string path;  // by which it was started
+  std::string id;    // no other build has it
   std::uint64_t size = 0;
   std::int64_t modified = 0;  // seconds since 1970
   std::string machine;        // for which it was made, as uname has it
+  std::string file{};         // that has its bytes, also if another is at its path by now
 };
 
 // How an agent is started on a host where there is nothing but a shell, maybe not even this

@@ -90,8 +90,8 @@ Result<Program> find_program_file(const std::string& path) {
   Program program;
   program.path =
       path.empty() ? std::filesystem::read_symlink("/proc/self/exe", ignored).string() : path;
-  // A program that was replaced while it runs has no path any more, but still its bytes.
-  auto fd = open_program(path.empty() ? "/proc/self/exe" : path);
+  program.file = path.empty() ? "/proc/self/exe" : path;
+  auto fd = open_program(program.file);
   struct stat info;
   if (!fd) return fd.error();
   if (::fstat(fd->get(), &info) != 0) return Error::from_errno("looking at " + program.path);
@@ -109,7 +109,7 @@ Result<Program> find_program_file(const std::string& path) {
 }
 
 Result<Bytes> read_program(const Program& program) {
-  const auto fd = open_program(program.path);
+  const auto fd = open_program(program.file);
   if (!fd) return fd.error();
   auto bytes = read_front(fd->get(), program.size);
   if (bytes && bytes->size() != program.size)

@@ -479,10 +479,10 @@ def test_what_was_not_used_for_a_month_goes(hosts, pipe, elsewhere, clean_caches
         file.touch()
         os.utime(file, (time.time() - days * 86400,) * 2)
     assert not reach(pipe, elsewhere)[0]
+    assert not old.exists() and young.exists()
     assert time.time() - h1.path(path).stat().st_mtime < 3600, "using it keeps it young"
     os.truncate(h1.path(path), 1000)
     assert reach(pipe, elsewhere) == (True, path), "a file that is cut short is brought again"
-    assert sorted(os.listdir(old.parent)) == sorted([os.path.basename(path), young.name])
 
 
 def test_a_copy_that_is_damaged_can_be_thrown_away(hosts, pipe, elsewhere, clean_caches):
@@ -493,6 +493,15 @@ def test_a_copy_that_is_damaged_can_be_thrown_away(hosts, pipe, elsewhere, clean
     assert answer.kind == MACHINE and path in answer.why
     assert hosts["h0"].run(["sh", "-c", answer.fix.replace("ssh ", "ssh -oBatchMode=yes ")]).returncode == 0
     assert reach(pipe, elsewhere) == (True, path)
+
+
+def test_a_program_that_is_gone_from_its_path_is_brought_all_the_same(pipe, elsewhere, clean_caches, tmp_path, monkeypatch):
+    copy = shutil.copy(elsewhere, tmp_path)
+    monkeypatch.setattr(k, "HOROVODRUN", copy)
+    p = pipe("--rsh-word", "/bin/sh", "--rsh-word", "-c", "--rsh-word", f'rm {copy}; shift; exec "$@"', "--rsh-word", "x",
+             "--", "h1", kind="--rsh-pipe")
+    assert p.reaches().staged
+    assert p.runs("hostname") == b"h0\n" and p.closes() == []
 
 
 def test_a_machine_of_another_kind_runs_what_is_installed_there(hosts, pipe, elsewhere, clean_caches):
