@@ -85,6 +85,16 @@ Digest hmac_sha256(const Key& key, ByteView message) {
   return out;
 }
 
+std::array<std::uint8_t, 20> hmac_sha1(ByteView key, ByteView message) {
+  prepare_openssl();
+  std::array<std::uint8_t, 20> out;
+  unsigned size = 0;
+  KOLO_ASSERT(HMAC(EVP_sha1(), key.data(), static_cast<int>(key.size()), message.data(),
+                   message.size(), out.data(), &size) &&
+              size == out.size());
+  return out;
+}
+
 bool equal_in_constant_time(const Digest& a, const Digest& b) {
   return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }

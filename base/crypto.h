@@ -29,6 +29,9 @@ std::string hex(ByteView);
 Digest sha256(ByteView);
 Digest hmac_sha256(const Key&, ByteView message);
 
+// Good for nothing but formats of others that have it.
+std::array<std::uint8_t, 20> hmac_sha1(ByteView key, ByteView message);
+
 // OpenSSL is ours alone (linked statically, its symbols hidden), but it must not read the machine's
 // openssl.cnf, which takes a millisecond, nor leave an exit handler in a process that may unload
 // us.  For whoever calls a library that uses it; the functions here do it themselves.

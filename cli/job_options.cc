@@ -170,6 +170,23 @@ Result<std::vector<std::string>> words_of(std::string_view name, const std::stri
   return words;
 }
 
+Result<Unit> check_ssh_options(const Values& values, const Reach& reach) {
+  for (const char* name : {"--ssh-port", "--ssh-identity-file"})
+    if (values.has(name) && !takes_ssh_options(reach))
+      return refuse(option(name), fmt::format("{} has no such option: only ssh is given it",
+                                              python_repr(reach.rsh_agent.front())));
+  return Unit{};
+}
+
+// Open MPI takes one of several, as in "ssh : rsh".  The MPI operator's script does not pass on
+// what it is given to read, so what it runs is run with -i.
+std::string agent_of_open_mpi(const std::string& value) {
+  std::string first = value.substr(0, value.find(':'));
+  first.erase(first.find_last_not_of(' ') + 1);
+  const bool is_kubexec = first.find("/kubexec.sh") != first.npos;
+  return is_kubexec ? "/opt/kube/kubectl exec -i {host} --" : first;
+}
+
 // The MPI operator on Kubernetes says in a variable of Open MPI's how its pods are reached.
 Result<Unit> apply_reach(const Values& values, const ReadVariable& variable, RunJob& run) {
   Reach& reach = run.spec.reach;
@@ -184,14 +201,15 @@ Result<Unit> apply_reach(const Values& values, const ReadVariable& variable, Run
   constexpr auto kOfOpenMpi = "OMPI_MCA_plm_rsh_agent";
   auto command = values.text("--rsh-agent");
   if (const auto set = variable(kOfOpenMpi); !command && set && !set->empty()) {
-    command = set;
-    run.notes.push_back(fmt::format("hosts are reached with {}, as {} says", *set, kOfOpenMpi));
+    command = agent_of_open_mpi(*set);
+    run.notes.push_back(
+        fmt::format("hosts are reached with '{}', as {}={} says", *command, kOfOpenMpi, *set));
   }
   if (!command) return Unit{};
   auto words = words_of("--rsh-agent", *command);
   if (!words) return words.error();
   reach.rsh_agent = std::move(*words);
-  return Unit{};
+  return check_ssh_options(values, reach);
 }
 
 Result<Unit> check_elastic(const Values& values, int np) {

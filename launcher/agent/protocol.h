@@ -290,7 +290,7 @@ enum class Barrier {
   shell,        // no usable answer from what runs at login
   staging,      // this program cannot be brought to the host
   machine,      // it cannot run there
-  lost,         // the connection broke when all had been well
+  lost,         // the connection broke after the login
 };
 
 constexpr Barrier last_of(Barrier) {

@@ -34,18 +34,17 @@ constexpr BarrierText kBarriers[] = {
     {Barrier::Kind::refused, Class::login, "it does not let us in", Where::here, "ssh-copy-id %h"},
     {Barrier::Kind::unsupported, Class::login, "it wants a login that the built-in ssh cannot do",
      Where::here, "horovodrun --rsh-agent ssh …"},
-    {Barrier::Kind::shell, Class::machine, "its login shell does not work", Where::here,
-     "ssh %h true"},
+    {Barrier::Kind::shell, Class::machine, "its login shell does not work", Where::there, "true"},
     {Barrier::Kind::staging, Class::machine, "this program cannot be brought there", Where::there,
      "df -h ~ /tmp; ls -ld ~ ~/.cache; mkdir -p ~/.cache/kolo"},
     {Barrier::Kind::machine, Class::machine, "this program does not run there", Where::there,
      "uname -m; ldd --version"},
-    {Barrier::Kind::lost, Class::reach, "the connection was lost", Where::here,
-     "ssh %h 'uptime; dmesg | tail'"},
+    {Barrier::Kind::lost, Class::reach, "the connection was lost", Where::there,
+     "uptime; dmesg | tail"},
     {Barrier::Kind::version, Class::machine, "another version of this program answers there",
      Where::there, "rm -r ~/.cache/kolo"},
-    {Barrier::Kind::silent, Class::reach, "it was reached, and does not answer", Where::here,
-     "ssh %h 'uptime; dmesg | tail'"},
+    {Barrier::Kind::silent, Class::reach, "it was reached, and does not answer", Where::there,
+     "uptime; dmesg | tail"},
 };
 
 const BarrierText& text_of(Barrier::Kind kind) {
@@ -54,8 +53,10 @@ const BarrierText& text_of(Barrier::Kind kind) {
 
 // Who cannot be found by name needs an address, which only the user knows; a server that is not
 // started answers for its machine that nobody listens.
-Remedy remedy_for(const Barrier& barrier) {
+Remedy remedy_for(const Barrier& barrier, const Consultation& about) {
   const BarrierText& text = text_of(barrier.kind);
+  if (barrier.kind == Barrier::Kind::unreachable && !about.rsh.empty())
+    return {Where::there, "true"};
   if (barrier.kind == Barrier::Kind::unreachable &&
       barrier.why.find("refused") != std::string::npos)
     return {Where::here, "sudo systemctl start ssh   # at the console of %h"};
@@ -69,10 +70,10 @@ std::string exact_fix(const Barrier& barrier) {
   return only_asks ? "" : barrier.fix;
 }
 
-void check_barrier(const HostReport& host, Ledger& to) {
+void check_barrier(const HostReport& host, const Consultation& about, Ledger& to) {
   const BarrierText& text = text_of(host.barrier->kind);
-  to.add(host, {Severity::bad, text.about, text.what, remedy_for(*host.barrier), host.barrier->why,
-                exact_fix(*host.barrier)});
+  to.add(host, {Severity::bad, text.about, text.what, remedy_for(*host.barrier, about),
+                host.barrier->why, exact_fix(*host.barrier)});
 }
 
 std::string seconds_text(std::chrono::microseconds time) {
@@ -107,7 +108,7 @@ void check_latency(const HostReport& host, Ledger& to) {
 
 void check_reach(const Consultation& consultation, Ledger& to) {
   for (const HostReport& host : consultation.hosts) {
-    if (host.barrier) check_barrier(host, to);
+    if (host.barrier) check_barrier(host, consultation, to);
     check_clock(host, to);
     check_latency(host, to);
   }

@@ -15,10 +15,18 @@ std::string login_of(const HostReport& host) {
   return host.user.empty() ? host.host : host.user + "@" + host.host;
 }
 
-std::string replaced(std::string text, const std::string& by) {
-  for (auto at = text.find("%h"); at != text.npos; at = text.find("%h", at + by.size()))
-    text.replace(at, 2, by);
+std::string replaced(std::string text, std::string_view what, const std::string& by) {
+  for (auto at = text.find(what); at != text.npos; at = text.find(what, at + by.size()))
+    text.replace(at, what.size(), by);
   return text;
+}
+
+// Not every command gives what it is told to a shell.
+std::string by_rsh(const std::string& rsh, const std::string& host, const std::string& command) {
+  constexpr std::string_view kPlace = "{host}";
+  const bool has_place = rsh.find(kPlace) != rsh.npos;
+  const std::string way = has_place ? replaced(rsh, kPlace, host) : rsh + " " + host;
+  return fmt::format("echo {} | {} sh", shell_word(command), way);
 }
 
 bool is_equal(const Symptom& a, const Symptom& b) {
@@ -56,9 +64,10 @@ std::string Ledger::command(const Remedy& remedy,
   if (names.empty()) return out;
   const bool one = names.size() == 1;
   const std::string each = one ? names.front() : "$h";
-  std::string command = remedy.where == Remedy::Where::there
+  std::string command = remedy.where == Remedy::Where::here ? replaced(remedy.command, "%h", each)
+                        : about_.rsh.empty()
                             ? fmt::format("{} {} {}", about_.ssh, each, shell_word(remedy.command))
-                            : replaced(remedy.command, each);
+                            : by_rsh(about_.rsh, each, remedy.command);
   if (!one) {
     std::string list;
     for (const std::string& name : names) list += " " + name;

@@ -361,6 +361,7 @@ class Consulting {
     out.script_is_here = script && script->can_read;
     out.first_port = spec_.placement.ports.first;
     out.last_port = spec_.placement.ports.last;
+    out.rsh = fmt::format("{}", fmt::join(spec_.reach.rsh_agent, " "));
     if (spec_.reach.ssh_port) out.ssh = fmt::format("ssh -p {}", spec_.reach.ssh_port);
     return out;
   }

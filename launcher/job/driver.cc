@@ -22,7 +22,6 @@ namespace {
 constexpr auto kLease = 5s;
 constexpr auto kRenewal = 1s;
 constexpr auto kQuick = 300ms;
-constexpr Duration kConnecting = 10s;  // to a host, with all attempts, as Horovod gives
 constexpr auto kSecondLook = 200ms;
 
 std::uint32_t milliseconds(Duration d) {
@@ -138,14 +137,15 @@ const HostSpec& Driver::named(const std::string& host) const {
 void Driver::open_session(const std::string& host) {
   auto session = Session::start(
       loop_,
-      agent_command(spec_.self, named(host), spec_.reach, is_here(host),
-                    std::min(policy_.start_timeout, kConnecting)),
+      agent_command(spec_.self, named(host), spec_.reach, is_here(host), policy_.start_timeout),
       {.on_message = [this, host](const agent::Up& up,
                                   std::uint64_t seq) { on_message(host, up, seq); },
        .on_end = [this, host](const std::string& why) { on_session_end(host, why); }});
   if (!session) {
     const std::string why = std::move(session.error()).during("starting host " + host).text();
-    loop_.post([this, host, why] { hear(heard::HostEnded{host, why}); });
+    loop_.post([this, host, why] {
+      hear(heard::Unreached{{host, why, "ulimit -a; free -m", kExitInternal}});
+    });
     return;
   }
   if (!is_here(host)) connecting_.insert(host);

@@ -21,8 +21,12 @@ struct Reach {
   bool operator==(const Reach&) const = default;
 };
 
-// Pure.  What becomes a host's agent: `self` here, or a pipe to it.
+// Whether -p and -i mean something to whoever goes there: the built-in ssh, or ssh.
+bool takes_ssh_options(const Reach&);
+
+// Pure.  What becomes a host's agent: `self` here, or a pipe to it, which is to say why it did not
+// get there before `patience` ends.
 Command agent_command(const std::string& self, const HostSpec&, const Reach&, bool here,
-                      Duration connect_timeout);
+                      Duration patience);
 
 }  // namespace kolo

@@ -1,8 +1,9 @@
 #include "launcher/pipe/agent_start.h"
 
-#include <sys/utsname.h>
+#include <fmt/format.h>
 
 #include "base/crypto.h"
+#include "base/text.h"
 #include "launcher/pipe/bootstrap.h"
 #include "launcher/pipe/program.h"
 
@@ -16,27 +17,34 @@ namespace {
 constexpr auto kPatience = 30s;
 constexpr auto kMoment = 1s;
 
-std::string own_machine() {
-  utsname names{};
-  ::uname(&names);
-  return names.machine;
-}
-
 std::string random_hail() {
   return "kolo-" + hex(random_nonce()).substr(0, 16);
 }
 
 agent::Unreached no_program(const Error& error) {
-  return {agent::Barrier::staging, "this program cannot be read: " + error.text(), ""};
+  return {agent::Barrier::staging, "this program cannot be read: " + error.text(),
+          "ls -l \"$(command -v horovodrun)\""};
+}
+
+// Not every command gives what it is told to a shell.
+std::string there(const std::string& command, const Way& way) {
+  return way.is_by_command ? fmt::format("echo {} | {} sh", shell_word(command), way.by_hand)
+                           : fmt::format("{} {}", way.by_hand, shell_word(command));
+}
+
+agent::Unreached with_host(agent::Unreached barrier, const Way& way) {
+  barrier.why = fmt::format("{}: {}", way.name, barrier.why);
+  barrier.fix = there(barrier.fix, way);
+  return barrier;
 }
 
 class Starting {
  public:
-  Starting(Wire& wire, Program program)
-      : wire_(wire), program_(program), talk_(random_hail(), std::move(program)) {}
+  Starting(const Way& way, Program program)
+      : way_(way), wire_(*way.wire), program_(program), talk_(random_hail(), std::move(program)) {}
 
   Reach<StartedAgent> run() {
-    if (auto sent = send(talk_.script()); !sent) return explain(sent.error());
+    if (auto sent = send(talk_.script()); !sent) return sent.error();
     for (;;) {
       auto heard = read_from(wire_, Deadline::in(kPatience));
       asides_ += wire_.take_asides();
@@ -52,15 +60,19 @@ class Starting {
   }
 
  private:
-  Result<Unit> send(std::string_view text) { return write_to(wire_, view_of(text), kPatience); }
+  // Who takes no more may have said why, which is read next.
+  Reach<Unit> send(std::string_view text) {
+    const auto sent = write_to(wire_, view_of(text), kPatience);
+    if (!sent && sent.error().code() == Errc::timed_out) return explain(sent.error());
+    return Unit{};
+  }
 
   Reach<Unit> stage(const Bootstrap::Need& need) {
     const auto bytes = read_program(program_);
     if (!bytes) return no_program(bytes.error());
-    if (auto why = misfit(need, own_machine(), *bytes)) return std::move(*why);
+    if (auto why = misfit(need, program_.machine, *bytes)) return with_host(*why, way_);
     staged_ = true;
-    if (auto sent = send(Bootstrap::go_ahead(hex(sha256(*bytes)))); !sent)
-      return explain(sent.error());
+    if (auto sent = send(Bootstrap::go_ahead(hex(sha256(*bytes)))); !sent) return sent.error();
     return send_program(*bytes);
   }
 
@@ -91,21 +103,33 @@ class Starting {
   }
 
   agent::Unreached explain(const Error& error) const {
-    if (error.code() == Errc::timed_out) return talk_.explain_silence();
-    return {agent::Barrier::lost, "the connection was lost: " + error.text(), ""};
+    if (error.code() == Errc::timed_out) return with_host(talk_.explain_silence(), way_);
+    const std::string why = "the connection was lost: " + error.text();
+    return with_host({agent::Barrier::lost, why, "true"}, way_);
   }
 
   agent::Unreached explain_end() {
     const auto code = wire_.exit_code(Deadline::in(kMoment));
     asides_ += wire_.take_asides();
-    return talk_.explain_end(code, asides_);
+    if (code == 0 && !talk_.is_heard() && way_.is_by_command) return explain_deafness();
+    return with_host(talk_.explain_end(code, asides_), way_);
+  }
+
+  agent::Unreached explain_deafness() const {
+    return {agent::Barrier::shell,
+            fmt::format("{}: the shell there has ended and heard nothing: this command does not "
+                        "pass on what it is given to read, as kubectl exec and docker exec do with "
+                        "-i",
+                        way_.name),
+            "horovodrun --rsh-agent 'kubectl exec -i {host} --' …"};
   }
 
   agent::Unreached with_asides(agent::Unreached stuck) const {
     if (!asides_.empty()) stuck.why += "; on stderr: " + asides_.substr(0, agent::kWhyBytes / 2);
-    return stuck;
+    return with_host(std::move(stuck), way_);
   }
 
+  const Way& way_;
   Wire& wire_;
   Program program_;
   Bootstrap talk_;
@@ -115,10 +139,10 @@ class Starting {
 
 }  // namespace
 
-Reach<StartedAgent> start_agent(Wire& wire, const std::string& self) {
+Reach<StartedAgent> start_agent(const Way& way, const std::string& self) {
   auto program = find_program_file(self);
   if (!program) return no_program(program.error());
-  return Starting(wire, std::move(*program)).run();
+  return Starting(way, std::move(*program)).run();
 }
 
 }  // namespace kolo

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "launcher/pipe/reach.h"
-#include "launcher/pipe/wire.h"
+#include "launcher/pipe/way.h"
 
 namespace kolo {
 
@@ -10,9 +10,8 @@ struct StartedAgent {
   bool staged = false;
 };
 
-// Starts an agent by a wire at whose other end is a shell that reads its input, bringing the
-// program `self` there if need be (empty: the one that runs).  Which host it was is for the caller
-// to say.
-Reach<StartedAgent> start_agent(Wire&, const std::string& self);
+// Starts an agent by a way at whose other end is a shell that reads its input, bringing the
+// program `self` there if need be (empty: the one that runs).
+Reach<StartedAgent> start_agent(const Way&, const std::string& self);
 
 }  // namespace kolo

@@ -78,10 +78,8 @@ std::vector<std::string> pipe_arguments(const Target& target) {
   for (const auto& [policy, name] : kPolicies)
     if (policy == target.policy) put(out, "--host-key-policy", name);
   for (const std::string& word : target.rsh_agent) out.insert(out.end(), {"--rsh-word", word});
-  if (target.connect_timeout > Duration::zero()) {
-    const auto count = std::chrono::ceil<std::chrono::milliseconds>(target.connect_timeout).count();
-    put(out, "--connect-timeout", std::to_string(count));
-  }
+  const auto patience = std::chrono::ceil<std::chrono::milliseconds>(target.connect_timeout);
+  if (patience != kConnectTimeout) put(out, "--connect-timeout", std::to_string(patience.count()));
   put(out, "--self", target.self);
   put(out, "--jump", target.jump);
   put(out, "--forward-to", target.forward_to);

@@ -18,20 +18,24 @@ constexpr std::size_t kNoiseShown = 500;
 // what is in a directory of mode 0700 that is ours could run programs as us anyway, so what was
 // verified when it came is not read again each time: name and size have to do.  The same for a file
 // at the path that this program has here (a shared file system, or the same package), provided
-// that nobody but us and root could have written it.
+// that nobody but us and root could have written it.  For a machine of another kind this program is
+// no use, and any of the same version there has to do.
 //
 // In braces, so that a shell has read all of it before it does the first thing.  `true >` and not
 // `: >`: a redirection that fails ends the shell if the builtin is a special one.
 constexpr std::string_view kScript = R"sh(
 say() { printf '\n%s %s\n' "$hail" "$*"; }
-run() { exec "$1" --guard "$hail"; }
+run() { say RUN "$1"; exec "$1" --guard "$hail"; }
 look() { stat -Lc "$1" "$2" 2>/dev/null; }
 same() {
-  case "$(look %s:%Y:%u:%a "$path")" in
-    "$size:$modified:0:"*[0145][0145]) [ -x "$path" ];;
-    "$size:$modified:"*[0145][0145]) [ -x "$path" ] && [ -O "$path" ];;
+  case "$(look "$1%u:%a" "$path")" in
+    "${2}0:"*[0145][0145]) [ -x "$path" ];;
+    "$2"*[0145][0145]) [ -x "$path" ] && [ -O "$path" ];;
     *) false;;
   esac
+}
+fits() {
+  case "$("$1" --version 2>/dev/null </dev/null)" in *"Kolo $version");; *) false;; esac
 }
 ours() { [ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ] && [ "$(look %a "$1")" = 700 ]; }
 held() {
@@ -41,16 +45,24 @@ held() {
 room() {
   mkdir -p "$1" && ours "$1" && true > "$1/.$hail" && chmod 700 "$1/.$hail" && [ -x "$1/.$hail" ]
 }
+tidy() { find "$1" -type f -mtime +30 -exec rm -f {} +; }
 stage() {
   read -r go sum && [ "$go" = GO ] && head -c "$size" > "$1/.$hail" &&
     [ "$(sha256sum < "$1/.$hail")" = "$sum  -" ] && mv -f "$1/.$hail" "$1/$file"
 }
 say HAIL
-same && run "$path"
+here=$(uname -m)
+if [ "$here" != "$machine" ]; then
+  same '' '' && fits "$path" && run "$path"
+  fits horovodrun && run horovodrun
+  say NEED "$here"
+  exit 1
+fi
+same %s:%Y: "$size:$modified:" && run "$path"
 home=${HOME:-/nowhere}; user=$(id -u)
 set -- "${XDG_CACHE_HOME:-$home/.cache}/kolo" "$home/.cache/kolo" "/tmp/kolo-$user" "/dev/shm/kolo-$user"
 for folder do
-  held "$folder" && { touch -c "$folder/$file"; run "$folder/$file"; }
+  held "$folder" && { touch -c "$folder/$file"; tidy "$folder"; run "$folder/$file"; }
 done
 mask=$(umask); umask 077
 for folder do
@@ -58,9 +70,9 @@ for folder do
   folder=
 done
 [ "$folder" ] || { say NOWHERE; exit 1; }
-say NEED "$(uname -m)" "$(getconf GNU_LIBC_VERSION)"
+say NEED "$here" "$(getconf GNU_LIBC_VERSION)"
 if stage "$folder"; then
-  find "$folder" -type f -mtime +30 -exec rm -f {} +
+  tidy "$folder"
   umask "$mask"
   run "$folder/$file"
 fi
@@ -68,12 +80,6 @@ rm -f "$folder/.$hail"
 say SPOILT
 exit 1
 )sh";
-
-std::string quoted(std::string_view text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
 
 std::string printable(std::string_view text) {
   std::string out;
@@ -107,21 +113,16 @@ std::string newest_glibc(std::string_view program) {
   return newest;
 }
 
-// What a shell or the dynamic linker says of a program that was made for another machine.
-bool speaks_of_machine(const std::string& asides) {
-  for (const char* sign : {"GLIBC", "Exec format error", "cannot execute binary file"})
-    if (asides.find(sign) != asides.npos) return true;
-  return false;
-}
-
 }  // namespace
 
 Bootstrap::Bootstrap(std::string hail, Program program)
     : hail_(std::move(hail)), program_(std::move(program)) {}
 
 std::string Bootstrap::script() const {
-  return fmt::format("{{ hail={}; file=horovodrun-{}; size={}; modified={}; path={}{}}}\n", hail_,
-                     program_.id, program_.size, program_.modified, quoted(program_.path), kScript);
+  return fmt::format(
+      "{{ hail={}; file=horovodrun-{}; size={}; modified={}; machine={}; version={}; path={}{}}}\n",
+      hail_, program_.id, program_.size, program_.modified, program_.machine, KOLO_VERSION,
+      shell_word(program_.path), kScript);
 }
 
 std::string Bootstrap::go_ahead(const std::string& digest) {
@@ -144,7 +145,7 @@ Bootstrap::Step Bootstrap::hear(ByteView bytes) {
   if (step) return std::move(*step);
   if (heard_.size() + noise_.size() > kNoiseLimit)
     return agent::Unreached{agent::Barrier::shell,
-                            fmt::format("its login shell writes without end: {}", noise()), ""};
+                            fmt::format("its login shell writes without end: {}", noise()), "true"};
   return Listen{};
 }
 
@@ -156,6 +157,7 @@ std::optional<Bootstrap::Step> Bootstrap::take_line(std::string_view line) {
   }
   const auto words = split(line.substr(hail_.size() + 1), ' ');
   if (words[0] == "HAIL") hailed_ = true;
+  if (words[0] == "RUN") ran_ = line.substr(line.find("RUN ") + 4);
   if (words[0] == "NEED")
     return Step(Need{std::string(words.size() > 1 ? words[1] : ""),
                      words.size() > 3 ? fmt::format("{} {}", words[2], words[3]) : ""});
@@ -164,10 +166,11 @@ std::optional<Bootstrap::Step> Bootstrap::take_line(std::string_view line) {
         agent::Barrier::staging,
         "there is no directory for this program that is private, writable and may hold programs: "
         "tried $XDG_CACHE_HOME/kolo, ~/.cache/kolo, /tmp/kolo-UID and /dev/shm/kolo-UID",
-        ""});
+        "df -h ~ /tmp /dev/shm; ls -ld ~ ~/.cache ~/.cache/kolo /tmp /dev/shm"});
   if (words[0] == "SPOILT")
     return Step(agent::Unreached{agent::Barrier::staging,
-                                 "this program did not arrive there as it was sent", ""});
+                                 "this program did not arrive there as it was sent",
+                                 "df -h ~ /tmp /dev/shm"});
   return std::nullopt;
 }
 
@@ -181,32 +184,40 @@ agent::Unreached Bootstrap::explain_end(std::optional<int> exit_code,
   const std::string end = exit_code ? fmt::format("ended with code {}", *exit_code) : "ended";
   const std::string said =
       asides.empty() ? noise() : fmt::format("{}; on stderr '{}'", noise(), tail_of(asides));
-  if (speaks_of_machine(asides))
-    return {agent::Barrier::machine, fmt::format("this program does not run there: {}", said), ""};
+  if (!ran_.empty())
+    return {agent::Barrier::machine,
+            fmt::format("this program, there {}, does not run: it {}: {}", ran_, end, said),
+            is_in_cache(ran_) ? "rm " + shell_word(ran_) : shell_word(ran_) + " --version"};
   if (hailed_)
     return {agent::Barrier::shell,
-            fmt::format("the shell there {} before the agent ran: {}", end, said), ""};
+            fmt::format("the shell there {} before the agent ran: {}", end, said),
+            "uname -a; df -h ~ /tmp"};
   return {agent::Barrier::shell,
           fmt::format("what runs there at login {} before it took a command from its input: {}",
                       end, said),
-          ""};
+          "true"};
+}
+
+// Who is damaged there comes anew when it is gone.
+bool Bootstrap::is_in_cache(const std::string& path) const {
+  return path.ends_with("/horovodrun-" + program_.id);
 }
 
 agent::Unreached Bootstrap::explain_silence() const {
   return {agent::Barrier::shell,
           fmt::format("{} did not start the agent in time: {}",
                       hailed_ ? "the shell there" : "what runs there at login", noise()),
-          ""};
+          "true"};
 }
 
 std::optional<agent::Unreached> misfit(const Bootstrap::Need& need, const std::string& own_machine,
                                        ByteView program) {
   if (!need.machine.empty() && need.machine != own_machine)
     return agent::Unreached{agent::Barrier::machine,
-                            fmt::format("it is {}, and this program was made for {}: install the "
-                                        "same version there, at the same path",
-                                        need.machine, own_machine),
-                            ""};
+                            fmt::format("it is {}, and this program was made for {}: install Kolo "
+                                        "{} there, so that a login finds it as horovodrun",
+                                        need.machine, own_machine, KOLO_VERSION),
+                            "command -v horovodrun && horovodrun --version"};
   constexpr std::string_view kGlibc = "glibc ";
   if (!need.libc.starts_with(kGlibc)) return std::nullopt;  // it does not say: try
   const std::string wanted = newest_glibc(text_of(program));
@@ -214,7 +225,8 @@ std::optional<agent::Unreached> misfit(const Bootstrap::Need& need, const std::s
   if (version_number(has) >= version_number(wanted)) return std::nullopt;
   return agent::Unreached{
       agent::Barrier::machine,
-      fmt::format("it has glibc {}, and this program needs {} or newer", has, wanted), ""};
+      fmt::format("it has glibc {}, and this program needs {} or newer", has, wanted),
+      "ldd --version"};
 }
 
 }  // namespace kolo

@@ -11,10 +11,12 @@ namespace kolo {
 
 // This program as a file: what another host needs to know to find the same one.
 struct Program {
-  std::string path;
-  std::string id;  // no other build has it
+  std::string path;  // by which it was started
+  std::string id;    // no other build has it
   std::uint64_t size = 0;
   std::int64_t modified = 0;  // seconds since 1970
+  std::string machine;        // for which it was made, as uname has it
+  std::string file{};         // that has its bytes, also if another is at its path by now
 };
 
 // How an agent is started on a host where there is nothing but a shell, maybe not even this
@@ -27,6 +29,7 @@ struct Program {
 //                        ◄───────────── NEED machine libc version | NOWHERE
 //   GO digest, program   ─────────────►
 //                        ◄───────────── SPOILT, and no more
+//                        ◄───────────── RUN path
 //                        ◄───────────── GUARD, from the guard itself; then frames
 //
 // Their lines begin with a word that is random for each conversation; whatever else is written is
@@ -54,7 +57,11 @@ class Bootstrap {
 
   Step hear(ByteView);
 
-  // The stream has ended, and the wrong way: this is why.  `asides`: what came on stderr.
+  // Whether the shell has begun with the script.
+  bool is_heard() const { return hailed_; }
+
+  // The stream has ended, and the wrong way: this is why, with a command there as the fix, as
+  // always here.  `asides`: what came on stderr.
   agent::Unreached explain_end(std::optional<int> exit_code, const std::string& asides) const;
 
   // No answer came in time.
@@ -63,12 +70,14 @@ class Bootstrap {
  private:
   std::optional<Step> take_line(std::string_view line);
   std::string noise() const;
+  bool is_in_cache(const std::string& path) const;
 
   std::string hail_;
   Program program_;
   Bytes heard_;        // not yet a line
   std::string noise_;  // of the login shell
   bool hailed_ = false;
+  std::string ran_;  // the program that the shell has made way for
 };
 
 // Why a program of these bytes does not run on such a machine, if so.

@@ -30,7 +30,8 @@ int family_of(const std::string& name) {
 Error error_of(const std::string& name, int code) {
   const std::string doing = "resolving " + name;
   if (code == EAI_SYSTEM) return Error::from_errno(doing);
-  return Error(Errc::not_found, doing + ": " + ::gai_strerror(code));
+  return Error(code == EAI_AGAIN ? Errc::timed_out : Errc::not_found,
+               doing + ": " + ::gai_strerror(code));
 }
 
 Answer ask_system(const std::string& name, int port, int family) {

@@ -9,7 +9,7 @@
 namespace kolo {
 
 // The addresses of a name, in the order in which to try them.  `family`: "inet", "inet6", or
-// anything else for both.
+// anything else for both.  `timed_out`: nobody could be asked; another time, maybe.
 Result<std::vector<Address>> resolve(const std::string& name, int port, const std::string& family,
                                      Deadline);
 

@@ -10,11 +10,13 @@
 #include <optional>
 #include <thread>
 
+#include "launcher/pipe/base64.h"
+
 namespace kolo {
 
 namespace {
 
-constexpr std::uint8_t kIdentitiesAnswer = 12;
+constexpr std::uint8_t kIdentitiesQuestion = 11, kIdentitiesAnswer = 12;
 constexpr std::size_t kLongest = 256 << 10;  // OpenSSH's own limit
 constexpr time_t kPatience_s = 30;           // with somebody who is to confirm the use of a key
 
@@ -26,18 +28,6 @@ std::uint32_t load_big(const std::uint8_t* at) {
 void store_big(Bytes& to, std::size_t value) {
   for (int shift = 24; shift >= 0; shift -= 8)
     to.push_back(static_cast<std::uint8_t>(value >> shift));
-}
-
-std::string base64(ByteView bytes) {
-  constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const std::size_t n = std::min<std::size_t>(3, bytes.size() - i);
-    const auto byte = [&](std::size_t k) { return k < n ? std::uint32_t{bytes[i + k]} : 0; };
-    const std::uint32_t group = byte(0) << 16 | byte(1) << 8 | byte(2);
-    for (std::size_t k = 0; k < 4; ++k) out += k <= n ? kDigits[group >> (18 - 6 * k) & 63] : '=';
-  }
-  return out;
 }
 
 std::optional<ByteView> take_string(ByteView& left) {
@@ -63,6 +53,11 @@ std::optional<std::vector<Identity>> identities_in(ByteView answer) {
     out.push_back({*key, *comment});
   }
   return out;
+}
+
+bool is_certificate(ByteView key) {
+  const auto kind = take_string(key);
+  return kind && text_of(*kind).find("-cert-") != std::string_view::npos;
 }
 
 bool read_all(int fd, MutByteView into) {
@@ -135,6 +130,20 @@ Bytes arrange_keys(ByteView answer, const KeyChoice& choice) {
       append(out, text);
     }
   return out;
+}
+
+std::vector<std::string> certificates_in(ByteView answer) {
+  std::vector<std::string> out;
+  for (const Identity& identity : identities_in(answer).value_or(std::vector<Identity>()))
+    if (is_certificate(identity.key)) out.emplace_back(text_of(identity.comment));
+  return out;
+}
+
+std::vector<std::string> certificates_of_agent(const std::string& socket) {
+  const auto agent = connect_to_agent(socket);
+  if (!agent || !write_message(agent->get(), Bytes{kIdentitiesQuestion})) return {};
+  const auto answer = read_message(agent->get());
+  return answer ? certificates_in(*answer) : std::vector<std::string>();
 }
 
 Result<Fd> connect_key_agent(const std::string& socket, KeyChoice choice) {

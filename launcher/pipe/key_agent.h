@@ -20,6 +20,10 @@ struct KeyChoice {
 // it is.
 Bytes arrange_keys(ByteView answer, const KeyChoice&);
 
+// Comments of the certificates in such an answer, and in that of the ssh agent at a socket.
+std::vector<std::string> certificates_in(ByteView answer);
+std::vector<std::string> certificates_of_agent(const std::string& socket);
+
 // A connection to the ssh agent at that socket, whose answers are arranged on their way by a
 // thread. It ends when the other end of the descriptor is closed, or when the agent is silent for
 // too long: libssh would wait for ever.

@@ -29,12 +29,6 @@ int give_up(const agent::Unreached& why) {
   return kExitUnreached;
 }
 
-agent::Unreached with_host(agent::Unreached barrier, const Way& way) {
-  barrier.why = fmt::format("{}: {}", way.name, barrier.why);
-  if (barrier.fix.empty()) barrier.fix = way.by_hand + " 'uname -a; df -h ~ /tmp; ls -ld ~/.cache'";
-  return barrier;
-}
-
 // The stream of frames has ended well; how the guard did is passed on.
 int code_of(Way& way) {
   return way.wire->exit_code(Deadline::in(kMoment)).value_or(kExitUnreached);
@@ -42,8 +36,8 @@ int code_of(Way& way) {
 
 int carry_agent(const Target& target, Way& way) {
   const TimePoint began = Clock::now();
-  auto agent = start_agent(*way.wire, target.self);
-  if (!agent) return give_up(with_host(agent.error(), way));
+  auto agent = start_agent(way, target.self);
+  if (!agent) return give_up(agent.error());
   way.reached.start_us = microseconds_since(began);
   way.reached.staged = agent->staged;
   tell_launcher(way.reached);

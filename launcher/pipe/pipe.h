@@ -13,16 +13,19 @@ namespace kolo {
 // matter.  `from_config`: what StrictHostKeyChecking in the user's ssh configuration says.
 enum class HostKeyPolicy { from_config, strict, accept_new };
 
+// Horovod's.
+inline constexpr Duration kConnectTimeout = std::chrono::seconds(10);
+
 // A host, and how it is reached.  What is left empty is as ~/.ssh/config says.
 struct Target {
   std::string host, user;
   int port = 0;
   std::vector<std::string> identities;
   HostKeyPolicy policy = HostKeyPolicy::from_config;
-  std::vector<std::string> rsh_agent;  // a command in libssh's place; see rsh_command
-  Duration connect_timeout{};
-  std::string self;        // the program to run there; empty: this one
-  std::string jump;        // as after ProxyJump
+  std::vector<std::string> rsh_agent;          // a command in libssh's place; see rsh_command
+  Duration connect_timeout = kConnectTimeout;  // unless ~/.ssh/config has one
+  std::string self;                            // the program to run there; empty: this one
+  std::string jump;                            // as after ProxyJump
   std::string forward_to;  // "host:port": bytes are carried there, and no agent is started
   bool operator==(const Target&) const = default;
 };

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -60,6 +61,12 @@ Result<Fd> open_program(const std::string& path) {
   return fd;
 }
 
+std::string own_machine() {
+  utsname names{};
+  ::uname(&names);
+  return names.machine;
+}
+
 }  // namespace
 
 std::string build_id(ByteView head) {
@@ -83,13 +90,14 @@ Result<Program> find_program_file(const std::string& path) {
   Program program;
   program.path =
       path.empty() ? std::filesystem::read_symlink("/proc/self/exe", ignored).string() : path;
-  // A program that was replaced while it runs has no path any more, but still its bytes.
-  auto fd = open_program(path.empty() ? "/proc/self/exe" : path);
+  program.file = path.empty() ? "/proc/self/exe" : path;
+  auto fd = open_program(program.file);
   struct stat info;
   if (!fd) return fd.error();
   if (::fstat(fd->get(), &info) != 0) return Error::from_errno("looking at " + program.path);
   program.size = static_cast<std::uint64_t>(info.st_size);
   program.modified = info.st_mtim.tv_sec;
+  program.machine = own_machine();
   const auto head = read_front(fd->get(), kHeadBytes);
   if (!head) return head.error();
   program.id = build_id(*head);
@@ -101,7 +109,7 @@ Result<Program> find_program_file(const std::string& path) {
 }
 
 Result<Bytes> read_program(const Program& program) {
-  const auto fd = open_program(program.path);
+  const auto fd = open_program(program.file);
   if (!fd) return fd.error();
   auto bytes = read_front(fd->get(), program.size);
   if (bytes && bytes->size() != program.size)

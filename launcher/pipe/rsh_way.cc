@@ -3,8 +3,10 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <utility>
 
 #include "base/process.h"
+#include "base/text.h"
 #include "launcher/pipe/rsh_command.h"
 #include "launcher/pipe/way.h"
 
@@ -28,8 +30,14 @@ class CommandWire final : public Wire {
     ::waitpid(pid_, nullptr, 0);
   }
 
-  Result<Moved> read_some(MutByteView into) override { return kolo::read_some(from_.get(), into); }
-  Result<Moved> write_some(ByteView bytes) override { return kolo::write_some(to_.get(), bytes); }
+  Result<Moved> read_some(MutByteView into) override {
+    listen_aside();
+    return kolo::read_some(from_.get(), into);
+  }
+  Result<Moved> write_some(ByteView bytes) override {
+    listen_aside();
+    return kolo::write_some(to_.get(), bytes);
+  }
   void end_writing() override { to_.reset(); }
 
   std::vector<Interest> interests(bool reading, bool writing) const override {
@@ -41,16 +49,15 @@ class CommandWire final : public Wire {
   }
 
   std::string take_asides() override {
-    Bytes text(4096);
-    const auto got = errors_ ? kolo::read_some(errors_.get(), text) : Moved{};
-    if (!got || (got->bytes == 0 && !got->again)) errors_.reset();
-    return got ? std::string(text_of(ByteView(text).first(got->bytes))) : "";
+    listen_aside();
+    return std::exchange(asides_, {});
   }
 
   std::optional<int> exit_code(Deadline deadline) override {
     while (!ended_) {
       if (const auto ended = reap(pid_)) ended_ = ended->status.shell_code();
       if (ended_ || deadline.passed()) break;
+      listen_aside();
       ::usleep(5000);
     }
     return ended_;
@@ -59,8 +66,17 @@ class CommandWire final : public Wire {
  private:
   static constexpr auto kMoment = 1s;
 
+  // What cannot be written to stderr holds up the command.
+  void listen_aside() {
+    Bytes text(4096);
+    const auto got = errors_ ? kolo::read_some(errors_.get(), text) : Moved{};
+    if (!got || (got->bytes == 0 && !got->again)) errors_.reset();
+    if (got && asides_.size() < kAsidesKept) asides_ += text_of(ByteView(text).first(got->bytes));
+  }
+
   pid_t pid_;
   Fd to_, from_, errors_;
+  std::string asides_;
   std::optional<int> ended_;
 };
 
@@ -84,14 +100,14 @@ Result<std::unique_ptr<Wire>> start_command(const std::vector<std::string>& argv
 
 std::string joined(const std::vector<std::string>& words) {
   std::string out;
-  for (const std::string& word : words) out += (out.empty() ? "" : " ") + word;
+  for (const std::string& word : words) out += (out.empty() ? "" : " ") + shell_word(word);
   return out;
 }
 
 }  // namespace
 
 Reach<Way> rsh_way(const Target& target) {
-  auto argv = rsh_command(target.rsh_agent, target.host);
+  auto argv = rsh_command(target);
   const TimePoint began = Clock::now();
   auto wire = start_command(argv);
   argv.pop_back();
@@ -100,8 +116,11 @@ Reach<Way> rsh_way(const Target& target) {
         agent::Barrier::unreachable,
         fmt::format("{}: '{}': {}", target.host, joined(argv), wire.error().text()),
         joined(argv) + " true"};
-  Way way{
-      std::move(*wire), {}, fmt::format("{} (by '{}')", target.host, joined(argv)), joined(argv)};
+  Way way{std::move(*wire),
+          {},
+          fmt::format("{} (by '{}')", target.host, joined(argv)),
+          joined(argv),
+          true};
   way.reached.connect_us = microseconds_since(began);
   return way;
 }

@@ -111,6 +111,7 @@ class Reader {
     const bool outside = active_;
     for (const std::string_view line : split(*text, '\n')) take(line, folder, depth);
     active_ = outside;
+    unknown_.clear();
   }
 
   SshSettings settings;
@@ -121,22 +122,40 @@ class Reader {
     if (words.size() < 2) return;
     const std::string keyword = lower(words.front());
     words.erase(words.begin());
+    if (keyword == "host" || keyword == "match") unknown_.clear();
     if (keyword == "host")
       active_ = matches_any(words, host_);
     else if (keyword == "match")
       active_ = match(words);
+    else if (!unknown_.empty() && leads_somewhere(keyword))
+      set_once(settings.passed_over, unknown_);
     else if (active_ && keyword == "include")
       include(words, folder, depth);
     else if (active_)
       set(keyword, words, line);
   }
 
-  bool match(const Words& words) const {
-    if (words.size() == 1) return lower(words[0]) == "all";
+  static bool leads_somewhere(const std::string& keyword) {
+    constexpr std::string_view kSuch[] = {
+        "hostname", "port", "user", "proxyjump", "proxycommand", "identityfile", "identityagent"};
+    return std::find(std::begin(kSuch), std::end(kSuch), keyword) != std::end(kSuch);
+  }
+
+  // What it does not know it notes.
+  bool knows(const std::string& criterion) {
+    constexpr std::string_view kSuch[] = {"all", "host", "originalhost", "user", "localuser"};
+    const bool is_one = std::find(std::begin(kSuch), std::end(kSuch), criterion) != std::end(kSuch);
+    if (!is_one) unknown_ = criterion;
+    return is_one;
+  }
+
+  bool match(const Words& words) {
+    if (words.size() == 1) return knows(lower(words[0])) && lower(words[0]) == "all";
     const std::string& user = user_.empty() ? settings.user : user_;
     for (std::size_t i = 0; i + 1 < words.size(); i += 2) {
       const auto patterns = split(words[i + 1], ',');
       const std::string what = lower(words[i]);
+      if (!knows(what)) return false;
       const auto fits = [&](const std::string& text) { return matches_any(patterns, text); };
       const std::string& name = settings.host_name.empty() ? host_ : settings.host_name;
       if (what == "host"           ? !fits(name)
@@ -172,6 +191,7 @@ class Reader {
     if (keyword == "proxycommand" && !proxied) s.proxy_command = rest_of(line);
     if (keyword == "userknownhostsfile") set_once(s.user_known_hosts, words);
     if (keyword == "globalknownhostsfile") set_once(s.global_known_hosts, words);
+    if (keyword == "hashknownhosts") set_flag(s.hash_known_hosts, hash_known_hosts_seen_, word);
     if (keyword == "connecttimeout") set_once(s.connect_timeout_s, positive(word));
     if (keyword == "stricthostkeychecking") set_once(s.strict_host_key_checking, lower(word));
     if (keyword == "addressfamily") set_once(s.address_family, lower(word));
@@ -188,7 +208,8 @@ class Reader {
   const std::string& host_;
   const std::string& user_;
   const SshSurroundings& around_;
-  bool active_ = true, identities_only_seen_ = false;
+  std::string unknown_;  // by which the present Match, which else fits, is made
+  bool active_ = true, identities_only_seen_ = false, hash_known_hosts_seen_ = false;
 };
 
 // What stands behind %-signs, ${…} and ~.

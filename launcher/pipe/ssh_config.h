@@ -20,10 +20,12 @@ struct SshSettings {
   std::string identity_agent;             // a path, "none" or "SSH_AUTH_SOCK"
   std::string proxy_jump, proxy_command;  // at most one of them; "none" is one, too
   std::vector<std::string> user_known_hosts, global_known_hosts;
+  bool hash_known_hosts = false;
   int connect_timeout_s = 0;
   std::string strict_host_key_checking;  // in small letters
   std::string address_family;            // "inet", "inet6", "any"
   std::vector<std::string> unsupported;  // what we cannot do, as the keywords that ask for it
+  std::string passed_over;               // a Match that says where to go, if we could tell: "exec"
   bool operator==(const SshSettings&) const = default;
 };
 
@@ -37,7 +39,8 @@ struct SshSurroundings {
 
 // ~/.ssh/config, then /etc/ssh/ssh_config; of each value the first that fits the host counts.
 // Match knows all, host, originalhost, user and localuser; a Match by anything else (exec, final)
-// does not apply.  `user`: if given otherwise.  ~, ${VARIABLES} and %-signs have been replaced.
+// does not apply, and is named in `passed_over`.  `user`: if given otherwise.  ~, ${VARIABLES} and
+// %-signs have been replaced.
 SshSettings read_ssh_config(const std::string& host, const std::string& user, int port,
                             const SshSurroundings&);
 

@@ -8,12 +8,10 @@
 
 namespace kolo {
 
-using namespace std::chrono_literals;
-
 namespace {
 
 constexpr int kSshPort = 22;
-constexpr auto kConnectTimeout = 10s;  // Horovod's
+constexpr const char* kNowhere = "/dev/null";
 
 // What ssh looks for when nobody names a file, in its order.
 constexpr const char* kUsualKeys[] = {"id_rsa", "id_ecdsa", "id_ecdsa_sk", "id_ed25519",
@@ -108,14 +106,15 @@ Destination destination_of(const Target& target, const SshSettings& settings,
   to.host_key_alias = settings.host_key_alias;
   to.address_family = settings.address_family;
   to.policy = policy_of(target, settings);
-  to.connect_timeout = target.connect_timeout > Duration::zero() ? target.connect_timeout
-                       : settings.connect_timeout_s > 0
+  to.connect_timeout = settings.connect_timeout_s > 0
                            ? Duration(std::chrono::seconds(settings.connect_timeout_s))
-                           : Duration(kConnectTimeout);
+                           : target.connect_timeout;
   to.credentials = credentials_of(target, settings, around);
   to.user_known_hosts = settings.user_known_hosts;
   if (to.user_known_hosts.empty())
     to.user_known_hosts = {around.home + "/.ssh/known_hosts", around.home + "/.ssh/known_hosts2"};
+  if (to.user_known_hosts == std::vector<std::string>{"none"}) to.user_known_hosts = {kNowhere};
+  to.hides_names = settings.hash_known_hosts;
   to.global_known_hosts = settings.global_known_hosts;
   if (to.global_known_hosts.empty())
     to.global_known_hosts = {"/etc/ssh/ssh_known_hosts", "/etc/ssh/ssh_known_hosts2"};
@@ -123,13 +122,14 @@ Destination destination_of(const Target& target, const SshSettings& settings,
   if (to.jump.empty() && settings.proxy_command != "none") to.proxy = settings.proxy_command;
   to.forward_to = host_and_port(target.forward_to);
   to.unsupported = settings.unsupported;
+  to.passed_over = settings.passed_over;
   return to;
 }
 
 std::vector<std::string> Destination::known_names() const {
   if (!host_key_alias.empty()) return {host_key_alias};
   const std::string plain = lower(name);
-  // A key that is kept for the host counts for its other ports, too, as in ssh.
+  // A key that is kept for the host is good for its other ports, too, as in ssh.
   if (port == kSshPort) return {plain};
   return {fmt::format("[{}]:{}", plain, port), plain};
 }
@@ -160,6 +160,13 @@ std::string Destination::described(const std::string& address) const {
   return fmt::format("{} ({} port {})", host, where, port);
 }
 
+std::string Destination::caution() const {
+  if (passed_over.empty()) return "";
+  return fmt::format(
+      "; 'Match {}' in the ssh configuration was passed over, which --rsh-agent ssh would follow",
+      passed_over);
+}
+
 std::string Destination::ssh_command(const std::string& options) const {
   const std::string with_port = port == kSshPort ? "" : fmt::format("-p {} ", port);
   return fmt::format("ssh {}{}{}@{}", options, with_port, user, host);
@@ -168,7 +175,8 @@ std::string Destination::ssh_command(const std::string& options) const {
 agent::Unreached Destination::stranger(Acquaintance acquaintance, const HostKey& key,
                                        const std::string& described) const {
   const std::string shown = fmt::format("{}: its {} key {}", described, key.kind, key.fingerprint);
-  const std::string file = user_known_hosts.front();
+  const bool forgets = user_known_hosts.front() == kNowhere;
+  const std::string file = forgets ? "~/.ssh/known_hosts" : user_known_hosts.front();
   const std::string with_port = port == kSshPort ? "" : fmt::format("-p {} ", port);
   switch (acquaintance) {
     case Acquaintance::changed:
@@ -189,17 +197,23 @@ agent::Unreached Destination::stranger(Acquaintance acquaintance, const HostKey&
     case Acquaintance::unknown:
       break;
   }
-  return {agent::Barrier::host_key_unknown,
-          shown +
-              " is not known. Compare it with what the host's administrator says (or 'ssh-keygen "
-              "-lf' of its public key), then keep it, or use --host-key-policy accept-new",
-          fmt::format("ssh-keyscan {}-H {} >> {}", with_port, name, file)};
+  return {
+      agent::Barrier::host_key_unknown,
+      shown +
+          " is not known. Compare it with what the host's administrator says (or 'ssh-keygen "
+          "-lf' of its public key), then keep it, or use --host-key-policy accept-new" +
+          (forgets ? "; to keep it, also take 'UserKnownHostsFile' out of the ssh configuration, "
+                     "which says that no key is kept"
+                   : ""),
+      fmt::format("ssh-keyscan {}-H {} >> {}", with_port, name, file)};
 }
 
 agent::Unreached Destination::not_admitted(const LoginAttempt& attempt,
                                            const std::string& described) const {
-  if (!attempt.failure.empty() && attempt.ways.empty() && attempt.tried.empty())
-    return {agent::Barrier::unreachable, fmt::format("{}: {}", described, attempt.failure),
+  if (!attempt.failure.empty() && !attempt.dismissed)
+    return {agent::Barrier::unreachable,
+            fmt::format("{}: the login of user {} was not finished: {}", described, user,
+                        attempt.failure),
             ssh_command("-v ") + " true"};
   std::string why = fmt::format("{}: does not let in user {}", described, user);
   why += attempt.tried.empty() ? "; there was no key to show"
@@ -207,6 +221,7 @@ agent::Unreached Destination::not_admitted(const LoginAttempt& attempt,
   if (!attempt.locked.empty())
     why += fmt::format("; {} wants a passphrase", joined(attempt.locked));
   if (!attempt.failure.empty()) why += fmt::format("; {}", attempt.failure);
+  why += caution();
 
   const bool by_key = attempt.ways.empty() || std::find(attempt.ways.begin(), attempt.ways.end(),
                                                         "publickey") != attempt.ways.end();

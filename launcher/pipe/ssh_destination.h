@@ -23,11 +23,13 @@ struct Destination {
   Duration connect_timeout{};
   SshSession::Credentials credentials;
   std::vector<std::string> user_known_hosts, global_known_hosts;
-  std::string jump, proxy;  // at most one
+  bool hides_names = false;  // in the file that it writes to
+  std::string jump, proxy;   // at most one
   std::optional<std::pair<std::string, int>> forward_to;
   std::vector<std::string> unsupported;
+  std::string passed_over;
 
-  // Under which its key may be kept.
+  // Under which its key may be kept; it is written down under the first.
   std::vector<std::string> known_names() const;
   std::vector<std::string> known_hosts_files() const;
 
@@ -36,6 +38,7 @@ struct Destination {
   std::vector<std::string> proxy_command(const std::string& self) const;
 
   std::string described(const std::string& address) const;
+  std::string caution() const;  // to be added to why it is not reached
   std::string ssh_command(const std::string& options = "") const;
 
   agent::Unreached stranger(Acquaintance, const HostKey&, const std::string& described) const;

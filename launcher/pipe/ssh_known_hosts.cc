@@ -11,7 +11,9 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/crypto.h"
 #include "base/fd.h"
+#include "launcher/pipe/base64.h"
 
 namespace kolo {
 
@@ -42,23 +44,26 @@ bool same_key(const ssh_key_struct* a, const ssh_key_struct* b) {
                      SSH_KEY_CMP_PUBLIC) == 0;
 }
 
-// The key of this line if it is about one of these names, which may be hidden by a hash; else none.
-ssh_key_struct* key_in(const std::string& line, const std::vector<std::string>& names) {
-  for (const std::string& name : names) {
-    ssh_knownhosts_entry* entry = nullptr;
-    const bool about_it =
-        ssh_known_hosts_parse_line(name.c_str(), line.c_str(), &entry) == SSH_OK && entry;
-    ssh_key_struct* key = about_it ? std::exchange(entry->publickey, nullptr) : nullptr;
-    if (entry) ssh_knownhosts_entry_free(entry);
-    if (key) return key;
-  }
-  return nullptr;
+// The key of this line if it is about this name, which may be hidden by a hash; else none.
+ssh_key_struct* key_in(const std::string& line, const std::string& name) {
+  ssh_knownhosts_entry* entry = nullptr;
+  const bool about_it =
+      ssh_known_hosts_parse_line(name.c_str(), line.c_str(), &entry) == SSH_OK && entry;
+  ssh_key_struct* key = about_it ? std::exchange(entry->publickey, nullptr) : nullptr;
+  if (entry) ssh_knownhosts_entry_free(entry);
+  return key;
 }
 
 bool takes_mark(std::string& line, std::string_view mark) {
   if (!line.starts_with(mark)) return false;
   line.erase(0, line.find_first_not_of(" \t", mark.size()));
   return true;
+}
+
+bool has_open_line(int fd) {
+  const auto size = ::lseek(fd, 0, SEEK_END);
+  char last = '\n';
+  return size > 0 && ::pread(fd, &last, 1, size - 1) == 1 && last != '\n';
 }
 
 }  // namespace
@@ -81,7 +86,11 @@ void KnownHosts::take(std::string line) {
   const Mark mark = takes_mark(line, "@revoked ")          ? Mark::revoked
                     : takes_mark(line, "@cert-authority ") ? Mark::authority
                                                            : Mark::none;
-  if (auto* key = key_in(line, names_)) entries_.push_back({key, mark});
+  for (const std::string& name : names_)
+    if (auto* key = key_in(line, name)) {
+      entries_.push_back({key, mark, &name == &names_.front()});
+      return;
+    }
 }
 
 std::string KnownHosts::algorithms() const {
@@ -102,7 +111,9 @@ Acquaintance KnownHosts::judge(const HostKey& host) const {
     const bool same = same_key(entry.key, host.key);
     if (entry.mark == Mark::revoked && same) return Acquaintance::revoked;
     if (entry.mark == Mark::authority) vouched_for = true;
-    if (entry.mark == Mark::none) (same ? known : by_another) = true;
+    if (entry.mark != Mark::none) continue;
+    known = known || same;
+    by_another = by_another || (entry.by_first_name && !same);
   }
   return known         ? Acquaintance::known
          : by_another  ? Acquaintance::changed
@@ -115,16 +126,21 @@ Result<Unit> remember(const HostKey& key, const std::string& name, const std::st
   std::error_code ignored;
   const auto folder = std::filesystem::path(file).parent_path();
   if (!std::filesystem::exists(folder, ignored)) ::mkdir(folder.c_str(), kPrivateFolder);
-  const Fd fd(::open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, kPrivateFile));
+  const Fd fd(::open(file.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, kPrivateFile));
   if (!fd) return Error::from_errno("opening " + file);
-  // In one write, because many pipes may learn to know their hosts at once.  It ends a line that
-  // somebody has left open.
-  const std::string line = fmt::format("\n{} {} {}\n", name, key.kind, key.base64);
-  const auto end = ::lseek(fd.get(), 0, SEEK_END);
-  const ByteView bytes = view_of(line).subspan(end > 0 ? 0 : 1);
-  const auto written = write_some(fd.get(), bytes);
+  // In one write, because many pipes may learn to know their hosts at once.
+  const std::string line =
+      fmt::format("{}{} {} {}\n", has_open_line(fd.get()) ? "\n" : "", name, key.kind, key.base64);
+  const auto written = write_some(fd.get(), view_of(line));
   if (!written) return written.error();
   return Unit{};
+}
+
+std::string hidden_name(const std::string& name) {
+  constexpr std::size_t kSaltBytes = 20;
+  const Nonce random = random_nonce();
+  const ByteView salt = ByteView(random).first(kSaltBytes);
+  return fmt::format("|1|{}|{}", base64(salt), base64(hmac_sha1(salt, view_of(name))));
 }
 
 }  // namespace kolo

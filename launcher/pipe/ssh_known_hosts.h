@@ -27,8 +27,9 @@ struct HostKey {
 // The files in which ssh keeps the keys of hosts.
 class KnownHosts {
  public:
-  // `names`: under which the host may be found there, the best first.  A file that is not there
-  // knows nobody.
+  // `names`: under which the host may be found there.  Another key under the first of them means
+  // that its key has changed; the others can only confirm the one that it shows.  A file that is
+  // not there knows nobody.
   KnownHosts(std::vector<std::string> names, const std::vector<std::string>& files);
   ~KnownHosts();
   KnownHosts(const KnownHosts&) = delete;
@@ -45,6 +46,7 @@ class KnownHosts {
   struct Entry {
     ssh_key_struct* key;
     Mark mark;
+    bool by_first_name;
   };
   void read(const std::string& file);
   void take(std::string line);
@@ -55,5 +57,8 @@ class KnownHosts {
 
 // As one more line, for the next time.
 Result<Unit> remember(const HostKey&, const std::string& name, const std::string& file);
+
+// A name as HashKnownHosts wants it, which is found by who knows it already.
+std::string hidden_name(const std::string& name);
 
 }  // namespace kolo

@@ -130,6 +130,21 @@ std::string SshSession::error() const {
   return text.empty() ? "the host closed the connection" : text;
 }
 
+bool SshSession::is_broken() const {
+  return waited_too_long_ || !ssh_is_connected(session_);
+}
+
+// libssh keeps the reason nowhere else.
+bool SshSession::is_dismissed() const {
+  constexpr std::string_view kSign = "Received SSH_MSG_DISCONNECT";
+  return std::string_view(ssh_get_error(session_)).starts_with(kSign);
+}
+
+Error SshSession::not_opened() const {
+  return Error(is_broken() && !is_dismissed() ? Errc::peer_lost : Errc::closed,
+               "opening a channel: " + error());
+}
+
 // sshd does not send a small packet while one before is not acknowledged, and the kernel would take
 // 40 ms to do so.  It forgets this option after a while, so it is set again and again.
 void SshSession::acknowledge_now() const {
@@ -158,7 +173,10 @@ Result<HostKey> SshSession::host_key() {
 // Whether there is no more to be tried.
 bool SshSession::note(int code, LoginAttempt& attempt) {
   attempt.admitted = code == SSH_AUTH_SUCCESS;
-  if (code == SSH_AUTH_AGAIN || !ssh_is_connected(session_)) attempt.failure = error();
+  if (is_broken()) {
+    attempt.failure = error();
+    attempt.dismissed = is_dismissed();
+  }
   return attempt.admitted || !attempt.failure.empty();
 }
 
@@ -206,6 +224,9 @@ LoginAttempt SshSession::log_in(const Credentials& credentials, Deadline deadlin
            attempt))
     return attempt;
   attempt.ways = names_of(ssh_userauth_list(session_, nullptr));
+  if (!credentials.agent_socket.empty())
+    for (const std::string& comment : certificates_of_agent(credentials.agent_socket))
+      attempt.certificates.push_back(fmt::format("the ssh agent's certificate '{}'", comment));
   return attempt;
 }
 
@@ -216,7 +237,7 @@ Result<std::unique_ptr<Wire>> SshSession::run(const std::string& command, Deadli
   if (code == SSH_OK)
     code = finish(SSH_AGAIN, deadline,
                   [&] { return ssh_channel_request_exec(channel, command.c_str()); });
-  if (code != SSH_OK) return Error(Errc::closed, "opening a channel: " + error());
+  if (code != SSH_OK) return not_opened();
   return std::unique_ptr<Wire>(std::move(wire));
 }
 
@@ -227,7 +248,7 @@ Result<std::unique_ptr<Wire>> SshSession::forward(const std::string& host, int p
   const int code = finish(SSH_AGAIN, deadline, [&] {
     return ssh_channel_open_forward(channel, host.c_str(), port, "localhost", 0);
   });
-  if (code != SSH_OK) return Error(Errc::closed, "opening a channel: " + error());
+  if (code != SSH_OK) return not_opened();
   return std::unique_ptr<Wire>(std::move(wire));
 }
 

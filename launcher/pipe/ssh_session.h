@@ -18,9 +18,10 @@ struct LoginAttempt {
   bool admitted = false;
   std::vector<std::string> tried;         // "the ssh agent", files
   std::vector<std::string> locked;        // files of keys that want a passphrase
-  std::vector<std::string> certificates;  // that lie beside the keys, and were not shown
+  std::vector<std::string> certificates;  // beside the keys or in the ssh agent; were not shown
   std::vector<std::string> ways;  // by which the host would let us in: "publickey", "password"
   std::string failure;            // of the connection; empty if it stands
+  bool dismissed = false;         // by the host, with a word
 };
 
 // One connection by libssh.  All of its waits have deadlines; libssh itself never waits.
@@ -45,6 +46,7 @@ class SshSession {
   LoginAttempt log_in(const Credentials&, Deadline);
 
   // A channel with a command at its end, or what listens at that port as seen from there.
+  // `peer_lost`: it is not the host that refuses.
   Result<std::unique_ptr<Wire>> run(const std::string& command, Deadline);
   Result<std::unique_ptr<Wire>> forward(const std::string& host, int port, Deadline);
 
@@ -66,6 +68,9 @@ class SshSession {
  private:
   explicit SshSession(Fd socket);
   bool wait(Deadline);
+  bool is_broken() const;
+  bool is_dismissed() const;
+  Error not_opened() const;
   bool log_in_with_agent(const Credentials&, LoginAttempt&, Deadline);
   bool log_in_with_file(const std::string& file, LoginAttempt&, Deadline);
   bool note(int code, LoginAttempt&);

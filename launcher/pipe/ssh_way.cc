@@ -74,12 +74,18 @@ class Attempt {
   // By whom does not matter here: somebody was there.
   bool was_connected() const { return was_connected_; }
 
+  // Nobody could be asked for its address.
+  bool was_not_answered() const { return was_not_answered_; }
+
  private:
   Reach<Unit> connect() {
     const auto argv = to_.proxy_command(target_.self);
     if (!argv.empty()) return connect_by(argv);
     const auto addresses = resolve(to_.name, to_.port, to_.address_family, connecting_);
-    if (!addresses) return unresolved(addresses.error());
+    if (!addresses) {
+      was_not_answered_ = addresses.error().code() == Errc::timed_out;
+      return unresolved(addresses.error());
+    }
     reached_.resolve_us = lap();
     reached_.address = addresses->front().ip;  // to be named, if none of them answers
     auto dialled = dial(*addresses, kSilence, connecting_);
@@ -122,7 +128,9 @@ class Attempt {
   }
 
   Reach<Unit> get_to_know(const HostKey& key) {
-    const auto kept = remember(key, to_.known_names().front(), to_.user_known_hosts.front());
+    const std::string name_there = to_.known_names().front();
+    const auto kept = remember(key, to_.hides_names ? hidden_name(name_there) : name_there,
+                               to_.user_known_hosts.front());
     if (kept) return Unit{};
     return agent::Unreached{agent::Barrier::host_key_unknown,
                             fmt::format("{}: its key {} cannot be remembered: {}", name(),
@@ -142,7 +150,10 @@ class Attempt {
     auto channel = end ? session_->forward(end->first, end->second, deadline)
                        : session_->run(kShell, deadline);
     if (channel) return std::move(*channel);
-    return agent::Unreached{end ? agent::Barrier::unreachable : agent::Barrier::shell,
+    const bool lost = channel.error().code() == Errc::peer_lost;
+    return agent::Unreached{lost  ? agent::Barrier::lost
+                            : end ? agent::Barrier::unreachable
+                                  : agent::Barrier::shell,
                             fmt::format("{}: {}", name(), channel.error().text()),
                             to_.ssh_command() + " true"};
   }
@@ -156,12 +167,12 @@ class Attempt {
   }
 
   agent::Unreached unresolved(const Error& error) const {
-    return {agent::Barrier::name, fmt::format("{}: {}", name(), error.text()),
+    return {agent::Barrier::name, fmt::format("{}: {}{}", name(), error.text(), to_.caution()),
             "getent hosts " + to_.name};
   }
 
   agent::Unreached unreachable(const std::string& why) const {
-    return {agent::Barrier::unreachable, fmt::format("{}: {}", name(), why),
+    return {agent::Barrier::unreachable, fmt::format("{}: {}{}", name(), why, to_.caution()),
             to_.ssh_command("-v ") + " true"};
   }
 
@@ -178,7 +189,7 @@ class Attempt {
   agent::Reached reached_;
   std::optional<Proxy> proxy_;
   Fd socket_;
-  bool was_connected_ = false;
+  bool was_connected_ = false, was_not_answered_ = false;
   std::optional<KnownHosts> known_;
   std::unique_ptr<SshSession> session_;
 };
@@ -243,7 +254,8 @@ Reach<Way> ssh_way(const Target& target) {
       way->reached.attempts = static_cast<std::uint32_t>(attempt);
       return way;
     }
-    const bool worth_another = way.error().kind == agent::Barrier::unreachable;
+    const bool worth_another =
+        way.error().kind == agent::Barrier::unreachable || one.was_not_answered();
     const int most = one.was_connected() ? kAttemptsIfTurnedAway : kAttempts;
     if (!worth_another || attempt >= most || !rest(back_off(attempt, seed), deadline)) {
       if (attempt > 1) way.error().why += fmt::format(" (tried {} times)", attempt);

@@ -11,7 +11,6 @@ namespace kolo {
 namespace {
 
 constexpr int kStdout = 0, kStderr = 1;
-constexpr std::size_t kAsidesKept = 64 << 10;  // while nobody takes them
 
 }  // namespace
 

@@ -14,8 +14,9 @@ namespace kolo {
 struct Way {
   std::unique_ptr<Wire> wire;
   agent::Reached reached;
-  std::string name;     // for people: "h1 (10.0.0.1 port 22)"
-  std::string by_hand;  // a command that goes the same way: "ssh -p 2222 h1"
+  std::string name;            // for people: "h1 (10.0.0.1 port 22)"
+  std::string by_hand;         // a command that goes the same way: "ssh -p 2222 h1"
+  bool is_by_command = false;  // of the user's
 };
 
 Reach<Way> ssh_way(const Target&);

@@ -23,12 +23,15 @@ class Wire {
   // What to wait for until one of these can go on.
   virtual std::vector<Interest> interests(bool reading, bool writing) const = 0;
 
-  // What the command wrote to its stderr since this was asked last.
+  // What the command wrote to its stderr since this was asked last, or the beginning of it.
   virtual std::string take_asides() = 0;
 
   // When its stream has ended: its exit code, as a shell has it.
   virtual std::optional<int> exit_code(Deadline) = 0;
 };
+
+// Of what is written to stderr while nobody takes it.
+inline constexpr std::size_t kAsidesKept = 64 << 10;
 
 // Waits for any of these; `closed` when nobody holds the other end of our stdin any more, because
 // then nobody wants what is waited for.

@@ -1,5 +1,6 @@
 """Jobs that are started, read or given up in awkward ways."""
 import os
+import resource
 import signal
 import subprocess
 import time
@@ -21,6 +22,14 @@ def test_closed_descriptors_are_not_mistaken_for_the_jobs_own(mark):
     job = subprocess.Popen([k.HOROVODRUN, "-np", "2", "sh", "-c", "echo out; echo err >&2; exit 3"],
                            preexec_fn=close_all)
     assert job.wait(timeout=5 * k.SLOW) == 3
+
+
+def test_a_host_that_cannot_even_be_tried_was_not_lost(mark):
+    few = (12, 12)
+    job = k.start("-np", 1, "true", stderr=subprocess.PIPE, text=True,
+                  preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, few))
+    _, err = job.communicate(timeout=10 * k.SLOW)
+    assert job.returncode == 125 and "nothing was started" in err and "Too many open files" in err, err
 
 
 def test_a_program_with_an_endless_name_is_still_not_found(mark):

@@ -12,7 +12,7 @@ import kolo_system as k
 import pytest
 import test_agent_protocol as protocol
 import testbed
-from pipe_system import (CHANGED_KEY, LOST, NAME, REFUSED, SHELL, STAGING, UNKNOWN_KEY, UNREACHABLE, UNSUPPORTED, Pipe,
+from pipe_system import (CHANGED_KEY, LOST, MACHINE, NAME, REFUSED, SHELL, STAGING, UNKNOWN_KEY, UNREACHABLE, UNSUPPORTED, Pipe,
                          Unreached)
 
 SSH = pathlib.Path.home() / ".ssh"
@@ -209,6 +209,33 @@ def test_a_host_that_nobody_knows_is_got_to_know_if_that_is_wanted(hosts, pipe, 
     assert hosts["h0"].run(["ssh", "-o", "BatchMode=yes", "-o", "StrictHostKeyChecking=yes", "h1", "true"]).returncode == 0
 
 
+def test_many_that_are_got_to_know(hosts, pipe, known_hosts, config):
+    config(IDENTITY, "StrictHostKeyChecking accept-new", "Host h2", "HashKnownHosts yes", "Host *", "HashKnownHosts n" + "o")
+    known_hosts.write_text("# by hand")
+    for host in ("h1", "h2", "h3"):
+        p = pipe("--", host)
+        p.reaches()
+        assert p.says_hello().closes() == []
+    first, *lines = known_hosts.read_text().splitlines()
+    assert first == "# by hand" and [line[:3] for line in lines] == ["h1 ", "|1|", "h3 "]
+    assert hosts["h0"].run(["ssh-keygen", "-F", "h2", "-f", str(SSH / "known_hosts")]).returncode == 0
+
+
+def test_a_key_that_is_kept_without_a_port_confirms_and_does_not_accuse(hosts, pipe, known_hosts):
+    sshd = hosts["h1"].popen(["/usr/sbin/sshd", "-D", "-p", "2222"])
+    assert k.eventually(lambda: hosts["h0"].run(["ssh-keyscan", "-p", "2222", "h1"]).stdout)
+    p = pipe("--port", "2222", "--", "h1")
+    p.reaches()
+    assert p.says_hello().closes() == []
+    lines = known_hosts.read_text().splitlines()
+    key = {line.split()[0].split(",")[1]: line.split(maxsplit=1)[1] for line in lines}
+    known_hosts.write_text(f"h1 {key['h2']}\n")
+    assert pipe("--port", "2222", "--", "h1").fails().kind == UNKNOWN_KEY
+    known_hosts.write_text(f"[h1]:2222 {key['h2']}\n")
+    assert pipe("--port", "2222", "--", "h1").fails().kind == CHANGED_KEY
+    k.end(sshd)
+
+
 def test_hashed_names_are_found(hosts, pipe, known_hosts):
     assert hosts["h0"].run(["ssh-keygen", "-H", "-f", str(SSH / "known_hosts")]).returncode == 0
     assert all(line.startswith("|1|") for line in known_hosts.read_text().splitlines())
@@ -288,10 +315,11 @@ def test_what_the_configuration_says(hosts, pipe, config, known_hosts):
     k.end(sshd)
 
 
-def test_a_time_limit_of_the_configuration(pipe, config):
+@pytest.mark.parametrize("option", [[], ["--connect-timeout", "9000"]])
+def test_a_time_limit_of_the_configuration(pipe, config, option):
     config("Host 10.77.0.99", "ConnectTimeout 1")
     began = time.monotonic()
-    assert pipe("--", "10.77.0.99").fails().kind == UNREACHABLE
+    assert pipe(*option, "--", "10.77.0.99").fails().kind == UNREACHABLE
     assert time.monotonic() - began < 4 * k.SLOW
 
 
@@ -309,6 +337,19 @@ def test_a_key_that_only_the_agent_has(hosts, pipe, config):
     p = pipe("--", "h1")
     p.reaches()
     assert p.says_hello().closes() == []
+    k.end(agent)
+
+
+def test_a_certificate_that_only_the_agent_has(hosts, pipe, config):
+    h0 = hosts["h0"]
+    agent = h0.popen(["ssh-agent", "-D", "-a", "/run/agent3"], stdout=subprocess.DEVNULL)
+    assert k.eventually(lambda: h0.path("/run/agent3").exists())
+    env = {"SSH_AUTH_SOCK": "/run/agent3"}
+    h0.run(["sh", "-c", "ssh-keygen -q -t ed25519 -N '' -C mine -f /run/vouched && "
+            "ssh-keygen -q -s /run/vouched -I me /run/vouched.pub && ssh-add -q /run/vouched"], env=env)
+    config("IdentityFile /run/none")
+    answer = pipe("--", "h1", env=env).fails()
+    assert answer.kind == UNSUPPORTED and answer.fix == "--rsh-agent ssh" and "certificate 'mine'" in answer.why, answer
     k.end(agent)
 
 
@@ -367,6 +408,11 @@ def test_what_is_in_the_way_of_a_jump_is_said(pipe, config, known_hosts):
 
 # Other commands than ours.
 
+def cpu_seconds(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 @pytest.mark.parametrize("words", [["ssh"], ["ssh", "-q", "bob@{host}"], ["env", "PLACE={host}"], ["/bin/sh", "-c", 'shift; exec "$@"', "x"]])
 def test_any_command_that_runs_another_there(pipe, words):
     p = pipe(*(word for w in words for word in ("--rsh-word", w)), "--", "h1", kind="--rsh-pipe")
@@ -376,12 +422,37 @@ def test_any_command_that_runs_another_there(pipe, words):
     assert p.closes() == []
 
 
+def test_ssh_in_place_of_ours_gets_user_port_and_key(hosts, pipe, config):
+    config("IdentityFile /run/none", "Port 4")
+    p = pipe("--rsh-word", "ssh", "--user", "bob", "--port", "22", "--identity", SSH / "id_ed25519", "--", "h1",
+             kind="--rsh-pipe")
+    p.reaches()
+    assert p.runs("id", "-un") == b"bob\n" and p.closes() == []
+
+
+@pytest.mark.parametrize("chatter", ["echo a word >&2; sleep 2", "head -c 300000 /dev/zero >&2"])
+def test_a_command_may_say_what_it_wants_on_stderr(pipe, chatter):
+    p = pipe("--rsh-word", "/bin/sh", "--rsh-word", "-c", "--rsh-word", f'{chatter}; shift; exec "$@"', "--rsh-word", "x",
+             "--", "h1", kind="--rsh-pipe")
+    began = time.monotonic()
+    p.reaches()
+    assert time.monotonic() - began < 10 * k.SLOW
+    assert cpu_seconds(p.process.pid) < 0.5 * k.SLOW
+    assert p.runs("hostname") == b"h0\n" and p.closes() == []
+
+
 def test_commands_that_lead_nowhere(pipe, known_hosts):
     answer = pipe("--rsh-word", "nonsense", "--", "h1", kind="--rsh-pipe").fails()
     assert answer.kind == UNREACHABLE and "nonsense" in answer.why
     known_hosts.write_text("")
     answer = pipe("--rsh-word", "ssh", "--rsh-word", "-oBatchMode=yes", "--", "h1", kind="--rsh-pipe").fails()
     assert answer.kind == SHELL and "verification failed" in answer.why and "code 255" in answer.why
+
+
+def test_a_command_that_passes_no_input_on(pipe):
+    answer = pipe("--rsh-word", "/bin/sh", "--rsh-word", "-c", "--rsh-word", 'shift; exec "$@" < /dev/null', "--rsh-word", "x",
+                  "--", "h1", kind="--rsh-pipe").fails()
+    assert answer.kind == SHELL and "kubectl exec" in answer.why and "--rsh-agent 'kubectl exec -i {host} --'" in answer.fix
 
 
 # Bringing the program along.
@@ -414,10 +485,40 @@ def test_what_was_not_used_for_a_month_goes(hosts, pipe, elsewhere, clean_caches
         file.touch()
         os.utime(file, (time.time() - days * 86400,) * 2)
     assert not reach(pipe, elsewhere)[0]
+    assert not old.exists() and young.exists()
     assert time.time() - h1.path(path).stat().st_mtime < 3600, "using it keeps it young"
     os.truncate(h1.path(path), 1000)
     assert reach(pipe, elsewhere) == (True, path), "a file that is cut short is brought again"
-    assert sorted(os.listdir(old.parent)) == sorted([os.path.basename(path), young.name])
+
+
+def test_a_copy_that_is_damaged_can_be_thrown_away(hosts, pipe, elsewhere, clean_caches):
+    _, path = reach(pipe, elsewhere)
+    copy = hosts["h1"].path(path)
+    copy.write_bytes(bytes(copy.stat().st_size))
+    answer = pipe("--self", elsewhere, "--", "h1").fails()
+    assert answer.kind == MACHINE and path in answer.why
+    assert hosts["h0"].run(["sh", "-c", answer.fix.replace("ssh ", "ssh -oBatchMode=yes ")]).returncode == 0
+    assert reach(pipe, elsewhere) == (True, path)
+
+
+def test_a_program_that_is_gone_from_its_path_is_brought_all_the_same(pipe, elsewhere, clean_caches, tmp_path, monkeypatch):
+    copy = shutil.copy(elsewhere, tmp_path)
+    monkeypatch.setattr(k, "HOROVODRUN", copy)
+    p = pipe("--rsh-word", "/bin/sh", "--rsh-word", "-c", "--rsh-word", f'rm {copy}; shift; exec "$@"', "--rsh-word", "x",
+             "--", "h1", kind="--rsh-pipe")
+    assert p.reaches().staged
+    assert p.runs("hostname") == b"h0\n" and p.closes() == []
+
+
+def test_a_machine_of_another_kind_runs_what_is_installed_there(hosts, pipe, elsewhere, clean_caches):
+    h1 = hosts["h1"]
+    h1.run(["sh", "-c", "mkdir ~/bin; printf '#!/bin/sh\necho pdp11\n' > ~/bin/uname; chmod +x ~/bin/uname; "
+            "echo 'PATH=~/bin:$PATH' > ~/.bashrc"], user="bob")
+    answer = pipe("--self", elsewhere, "--user", "bob", "--", "h1").fails()
+    assert answer.kind == MACHINE and "it is pdp11" in answer.why and "horovodrun --version" in answer.fix
+    h1.run(["sh", "-c", f"ln -s {k.HOROVODRUN} ~/bin/horovodrun"], user="bob")
+    assert reach(pipe, elsewhere, "--user", "bob") == (False, str(k.HOROVODRUN))
+    h1.run(["sh", "-c", "rm -r ~/bin ~/.bashrc"], user="bob")
 
 
 @pytest.mark.parametrize("wrong", ["mode", "link", "file", "owner"])

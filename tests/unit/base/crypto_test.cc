@@ -49,6 +49,12 @@ TEST_CASE("HMAC-SHA256 takes a full key, and messages that are empty or long") {
         "bdaa6c0112541cbebe4d0ec4250e5e5bdee0bfc08bc34a788dd807e46f916003");
 }
 
+// RFC 2202, case 2.
+TEST_CASE("HMAC-SHA1 gives what RFC 2202 says") {
+  CHECK(hex(hmac_sha1(view_of("Jefe"), view_of("what do ya want for nothing?"))) ==
+        "effcdf6ae5eb2fa2d27416d5f184df9c259a7c79");
+}
+
 TEST_CASE("a key written in hexadecimal is the same key when read") {
   rc::prop("for every key", [](const std::array<std::uint8_t, 32>& bytes) {
     const auto back = Key::from_hex(Key{bytes}.hex());

@@ -60,14 +60,26 @@ TEST_CASE("a command in ssh's place is words as a shell has them") {
   CHECK(agent(" ").front().find("is no command") != std::string::npos);
 }
 
+TEST_CASE("a port and identity files are for ssh only") {
+  for (const char* given : {"-p 22", "-i k"}) {
+    const std::string line = given;
+    CHECK(complaint_in(line + " --rsh-agent /usr/bin/ssh") == "none");
+    CHECK(complaint_in(line + " --rsh-agent rsh").find("'rsh' has no such option") !=
+          std::string::npos);
+  }
+}
+
 TEST_CASE("the MPI operator's way to its pods is taken, unless the user names another") {
   Around around;
   around.variables["OMPI_MCA_plm_rsh_agent"] = "/etc/mpi/kubexec.sh";
   const RunJob run = job("", around);
-  CHECK(run.spec.reach.rsh_agent == Words{"/etc/mpi/kubexec.sh"});
-  CHECK(run.notes ==
-        Words{"hosts are reached with /etc/mpi/kubexec.sh, as OMPI_MCA_plm_rsh_agent says"});
+  CHECK(run.spec.reach.rsh_agent == Words{"/opt/kube/kubectl", "exec", "-i", "{host}", "--"});
+  CHECK(run.notes == Words{"hosts are reached with '/opt/kube/kubectl exec -i {host} --', as "
+                           "OMPI_MCA_plm_rsh_agent=/etc/mpi/kubexec.sh says"});
   CHECK(job("--rsh-agent ssh", around).spec.reach.rsh_agent == Words{"ssh"});
+  around.variables["OMPI_MCA_plm_rsh_agent"] = "ssh -q : rsh";
+  CHECK(job("", around).spec.reach.rsh_agent == Words{"ssh", "-q"});
+  CHECK(job("", around).notes.front().starts_with("hosts are reached with 'ssh -q', as "));
 }
 
 TEST_CASE("every tunable reaches the workers in its variable") {

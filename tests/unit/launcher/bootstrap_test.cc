@@ -15,7 +15,7 @@ using agent::Unreached;
 const std::string kHail = "kolo-0123456789abcdef";
 
 Bootstrap conversation() {
-  return Bootstrap(kHail, {"/opt/horovodrun", "abc", 1000, 77});
+  return Bootstrap(kHail, {"/opt/horovodrun", "abc", 1000, 77, "x86_64"});
 }
 
 Bootstrap::Step hear(Bootstrap& talk, const std::string& text) {
@@ -77,10 +77,23 @@ TEST_CASE("ends are explained by how far it came and what was said") {
   CHECK(talk.explain_end(127, "sh: no\n").why ==
         "the shell there ended with code 127 before the agent ran: it said 'only for mail'; on "
         "stderr 'sh: no'");
-  CHECK(talk.explain_end(1, "horovodrun: /lib/libc.so.6: version `GLIBC_2.36' not found").kind ==
-        Barrier::machine);
   CHECK(std::get<Unreached>(hear(talk, kHail + " NOWHERE\n")).kind == Barrier::staging);
   CHECK(std::get<Unreached>(hear(talk, kHail + " SPOILT\n")).kind == Barrier::staging);
+}
+
+TEST_CASE("a program that does not run there is named, and a damaged copy is thrown away") {
+  const auto end_of = [](const std::string& path) {
+    auto talk = conversation();
+    hear(talk, kHail + " HAIL\n" + kHail + " RUN " + path + "\n");
+    return talk.explain_end(126, "cannot execute binary file");
+  };
+  const auto copy = end_of("/a b/kolo/horovodrun-abc");
+  CHECK(copy.kind == Barrier::machine);
+  CHECK(copy.fix == "rm '/a b/kolo/horovodrun-abc'");
+  CHECK(copy.why ==
+        "this program, there /a b/kolo/horovodrun-abc, does not run: it ended with code 126: it "
+        "said nothing; on stderr 'cannot execute binary file'");
+  CHECK(end_of("/opt/horovodrun").fix == "/opt/horovodrun --version");
 }
 
 TEST_CASE("what was made for other machines stays here") {
@@ -100,7 +113,7 @@ TEST_CASE("what was made for other machines stays here") {
 }
 
 TEST_CASE("a script survives any path") {
-  const Bootstrap talk(kHail, {"/it's a\nplace", "abc", 1, 2});
+  const Bootstrap talk(kHail, {"/it's a\nplace", "abc", 1, 2, "x86_64"});
   CHECK(talk.script().find("path='/it'\\''s a\nplace'") != std::string::npos);
   CHECK(talk.script().back() == '\n');
 }

@@ -52,6 +52,15 @@ TEST_CASE("each barrier on the way has its class, its exit code and its remedy")
   CHECK(found.fix == fix);
 }
 
+TEST_CASE("who goes there by another command than ssh is advised to") {
+  Ward ward(3);
+  ward.consultation.rsh = "kubectl exec -i {host} --";
+  ward.fails(2, {Barrier::Kind::unreachable, "h2", ""});
+  CHECK(ward.only().fix == "echo true | kubectl exec -i h2 -- sh");
+  ward.consultation.rsh = "rsh";
+  CHECK(ward.only().fix == "echo true | rsh h2 sh");
+}
+
 TEST_CASE("what many have is said once") {
   Ward ward(4);
   for (const int i : {1, 2, 4})

@@ -29,6 +29,14 @@ TEST_CASE("keys of named files come first, and alone if that is wanted") {
   CHECK(arrange_keys(all, {{"AAAA"}, true}) == answer({}));
 }
 
+TEST_CASE("certificates of an agent are told from its keys") {
+  using namespace std::string_literals;
+  const Bytes all =
+      answer({"\0\0\0\x0bssh-ed25519"s, "\0\0\0\x20ssh-ed25519-cert-v01@openssh.com"s});
+  CHECK(certificates_in(all) == Words{""});
+  CHECK(certificates_in(answer({"a"})).empty());
+}
+
 TEST_CASE("any answer is passed on") {
   rc::prop("that is none", [](Bytes bytes) {
     if (!bytes.empty() && bytes[0] == 12) bytes[0] = 13;

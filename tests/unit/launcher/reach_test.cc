@@ -16,7 +16,7 @@ TEST_CASE("another machine's agent is at the end of a pipe that knows how to rea
   reach.ssh_port = 2222;
   reach.identities = {"k1", "k2"};
   reach.host_keys = HostKeyPolicy::accept_new;
-  const Command command = agent_command("/opt/horovodrun", {"h1", 2, "ada", {}}, reach, false, 10s);
+  const Command command = agent_command("/opt/horovodrun", {"h1", 2, "ada", {}}, reach, false, 5s);
   REQUIRE(command.argv.front() == "/opt/horovodrun");
   const auto target = parse_pipe_arguments(std::span(command.argv).subspan(1));
   REQUIRE(target);
@@ -25,14 +25,15 @@ TEST_CASE("another machine's agent is at the end of a pipe that knows how to rea
   CHECK(target->port == 2222);
   CHECK(target->identities == reach.identities);
   CHECK(target->policy == HostKeyPolicy::accept_new);
-  CHECK(target->connect_timeout == 10s);
+  CHECK(target->connect_timeout == 5s);
 
   reach.rsh_agent = {"kubectl", "exec", "-i", "{host}", "--"};
   const auto by_agent = parse_pipe_arguments(
-      std::span<const std::string>(agent_command("/h", {"h1", 2}, reach, false, 10s).argv)
+      std::span<const std::string>(agent_command("/h", {"h1", 2}, reach, false, 30s).argv)
           .subspan(1));
   REQUIRE(by_agent);
   CHECK(by_agent->rsh_agent == reach.rsh_agent);
+  CHECK(by_agent->connect_timeout == kConnectTimeout);
 }
 
 }  // namespace kolo

@@ -106,19 +106,35 @@ TEST_CASE("Match") {
   CHECK(port("final") == 0);
 }
 
+TEST_CASE("a Match that we cannot follow is named if it says where to go") {
+  const auto named = [](const std::string& text) { return config(text).read("h").passed_over; };
+  CHECK(named("Match exec true\nProxyJump x\n") == "exec");
+  CHECK(named("Match final all\nPort 7\n") == "final");
+  CHECK(named("Match host h exec \"test -e /vpn\"\nPort 7\n") == "exec");
+  CHECK(named("Match host other exec true\nPort 7\n").empty());
+  CHECK(named("Match final all\nCiphers none\nHost *\nPort 7\n").empty());
+  CHECK(named("Match host h\nPort 7\n").empty());
+  const auto to = config("Match exec true\nPort 7\n").destination({.host = "h"});
+  CHECK(to.not_admitted({}, "h").why.find("'Match exec'") != std::string::npos);
+}
+
 TEST_CASE("files that others include") {
   Files files = config("Host a\nInclude more /etc/x ~/y none\nHost *\nPort 9\nInclude config\n");
   files.content["/home/ada/.ssh/more"] = "User u\nHost nobody\nPort 1\n";
   files.content["/etc/x"] = "ConnectTimeout 3\n";
   files.content["/home/ada/y"] = "StrictHostKeyChecking ACCEPT-NEW\n";
-  files.content["/etc/ssh/ssh_config"] = "Host *\nPort 10\nAddressFamily inet\n";
+  files.content["/etc/ssh/ssh_config"] =
+      "Host *\nPort 10\nAddressFamily inet\nHashKnownHosts yes\n";
   const auto read = files.read("a");
   CHECK(read.user == "u");
   CHECK(read.port == 9);
   CHECK(read.connect_timeout_s == 3);
   CHECK(read.strict_host_key_checking == "accept-new");
+  CHECK(read.hash_known_hosts);
   CHECK(read.address_family == "inet");
   CHECK(files.read("b").user.empty());
+  files.content["/home/ada/.ssh/more"] = "Match final all\n";
+  CHECK(files.read("a").port == 9);
 }
 
 TEST_CASE("any text is read") {
@@ -129,17 +145,21 @@ TEST_CASE("any text is read") {
 }
 
 TEST_CASE("an option counts more than the configuration") {
-  const auto files = config("User u\nPort 9\nConnectTimeout 3\nIdentityFile /c\n");
+  const auto files = config("User u\nPort 9\nIdentityFile /c\n");
   const auto bare = files.destination({.host = "h"});
-  CHECK((bare.user == "u" && bare.port == 9 && bare.connect_timeout == std::chrono::seconds(3)));
-  const auto told = files.destination({.host = "h",
-                                       .user = "x",
-                                       .port = 1,
-                                       .identities = {"/i"},
-                                       .connect_timeout = std::chrono::seconds(1)});
-  CHECK((told.user == "x" && told.port == 1 && told.connect_timeout == std::chrono::seconds(1)));
+  CHECK((bare.user == "u" && bare.port == 9));
+  const auto told = files.destination({.host = "h", .user = "x", .port = 1, .identities = {"/i"}});
+  CHECK((told.user == "x" && told.port == 1));
   CHECK(told.credentials.files == Words{"/i", "/c"});
   CHECK(config("").destination({.host = "h"}).credentials.files.size() == 5);
+}
+
+TEST_CASE("for how long to try is for the configuration to say, as no option does") {
+  using namespace std::chrono_literals;
+  const Target target{.host = "h", .connect_timeout = 5s};
+  CHECK(config("").destination(target).connect_timeout == 5s);
+  CHECK(config("ConnectTimeout 3").destination(target).connect_timeout == 3s);
+  CHECK(config("ConnectTimeout 20").destination(target).connect_timeout == 20s);
 }
 
 TEST_CASE("host keys are always checked") {
@@ -155,17 +175,39 @@ TEST_CASE("host keys are always checked") {
   CHECK(policy("yes", HostKeyPolicy::accept_new) == HostKeyPolicy::accept_new);
 }
 
+TEST_CASE("a file that keeps nothing is not what to keep a key in") {
+  for (const char* file : {"/dev/null", "none"}) {
+    const auto to = config(std::string("UserKnownHostsFile ") + file).destination({.host = "h"});
+    const auto answer = to.stranger(Acquaintance::unknown, {}, "h");
+    CHECK(answer.fix == "ssh-keyscan -H h >> ~/.ssh/known_hosts");
+    CHECK(answer.why.find("UserKnownHostsFile") != std::string::npos);
+  }
+}
+
 TEST_CASE("under which names a key is kept") {
   CHECK(config("").destination({.host = "H1"}).known_names() == Words{"h1"});
   CHECK(config("Port 7").destination({.host = "h1"}).known_names() == Words{"[h1]:7", "h1"});
   CHECK(config("Port 7\nHostKeyAlias x").destination({.host = "h1"}).known_names() == Words{"x"});
 }
 
+TEST_CASE("a connection that breaks is not a key that is refused") {
+  const auto kind = [](const LoginAttempt& attempt) {
+    return config("").destination({.host = "h"}).not_admitted(attempt, "h").kind;
+  };
+  LoginAttempt attempt;
+  attempt.tried = {"a key"};
+  CHECK(kind(attempt) == agent::Barrier::refused);
+  attempt.failure = "no answer came in time";
+  CHECK(kind(attempt) == agent::Barrier::unreachable);
+  attempt.dismissed = true;
+  CHECK(kind(attempt) == agent::Barrier::refused);
+}
+
 TEST_CASE("jumps become a pipe to the host before") {
   const auto command = [](const std::string& text, const char* host = "h") {
     return config(text).destination({.host = host}).proxy_command("/self");
   };
-  const Words tail{"--connect-timeout", "10000", "--forward-to", "[h]:22", "--", "b"};
+  const Words tail{"--forward-to", "[h]:22", "--", "b"};
   CHECK(command("").empty());
   CHECK(command("ProxyJump none\nProxyCommand x").empty());
   CHECK(command("ProxyCommand x %h") == Words{"/bin/sh", "-c", "exec x h"});

@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+
+#include "base/bytes.h"
+
+namespace kolo {
+
+// As in files of keys: with padding, in one line.
+std::string base64(ByteView);
+
+}  // namespace kolo
