@@ -201,10 +201,15 @@ def test_a_job_that_rises_slowly_says_how_far_it_is_and_takes_it_back(terminal):
 
 
 def test_what_is_said_meanwhile_leaves_the_line_about_progress_whole(terminal):
-    terminal.types(f"{HOROVODRUN} -np 4 --verbose {k.ACTOR} @3:sleep=1 @3:exit=0 @2:sleep=3 open\n")
+    terminal.types(f"{HOROVODRUN} -np 4 --verbose {k.ACTOR} @3:sleep={1.5 * k.SLOW} @3:exit=0 @2:sleep={4 * k.SLOW} open\n")
     progress = "\r\x1b[Khorovodrun: starting: 2 of 4 workers in init"
     news = "\r\x1b[Khorovodrun: rank 3 on host localhost exited with code 0\r\n"
     terminal.shows(progress + news + progress.removeprefix("\r\x1b[K"))
+
+
+def test_nothing_stays_of_a_progress_bar_behind_anothers_line(terminal):
+    terminal.types(f"{HOROVODRUN} -np 2 sh -c '[ $RANK = 1 ] && sleep 1 && echo sho''rt || printf \"50%% ####...\\r\"'\n")
+    terminal.shows("[0]<stdout>:50% ####...\r\x1b[K[1]<stdout>:short\r\n")
 
 
 def test_last_words_without_a_newline_are_not_run_into(terminal):
