@@ -169,14 +169,14 @@ TEST_CASE("news are one line each") {
 
 TEST_CASE("where the start-up went is told step by step, with the host that was slowest") {
   news::RoseUp rise{.before = 1500us, .hosts_ready = 40ms, .workers_started = 42ms};
-  CHECK(
-      message_for(News(rise)) ==
-      "start-up: 1.5 ms to understand what is wanted; hosts were ready after 40.0 ms; workers ran "
-      "after 42.0 ms");
+  CHECK(message_for(News(rise)) ==
+        "horovodrun: start-up: 1.5 ms to understand what is wanted; hosts were ready after 40.0 "
+        "ms; workers ran "
+        "after 42.0 ms\n");
   rise.slowest = news::Reaching{"b", 100us, 2ms, 30ms, 5ms};
   CHECK(message_for(News(rise))
             .ends_with("; host b took longest to reach (name 0.1 ms, connection 2.0 ms, login 30.0 "
-                       "ms, agent 5.0 ms)"));
+                       "ms, agent 5.0 ms)\n"));
 }
 
 }  // namespace kolo
