@@ -246,41 +246,24 @@ Completion first_word(std::string_view typed) {
   return out;
 }
 
-const Subcommand* subcommand_of(const std::vector<Subcommand>& all,
-                                std::span<const std::string> before) {
-  for (const Subcommand& each : all)
-    if (!before.empty() && each.name == before.front()) return &each;
-  return nullptr;
-}
-
-// A subcommand's only option is in its usage: "hosts [EXPR] [--format horovod|json]".
-struct UsageOption {
-  std::string_view name;
-  std::vector<std::string_view> choices;
-};
-std::optional<UsageOption> option_in(std::string_view usage) {
-  const auto at = usage.find("[--");
-  if (at == usage.npos) return std::nullopt;
-  usage = usage.substr(at + 1, usage.find(']', at) - at - 1);
-  const auto blank = usage.find(' ');
-  if (blank == usage.npos) return UsageOption{usage, {}};
-  return UsageOption{usage.substr(0, blank), split(usage.substr(blank + 1), '|')};
-}
-
 Completion word_of(const Subcommand& subcommand, std::string_view typed,
                    std::span<const std::string> before, const Surroundings& around) {
   Completion out;
-  const auto option = option_in(subcommand.usage);
-  if (option && before.back() == option->name) {
-    add_choices(option->choices, typed, out);
-  } else if (option && typed.starts_with(fmt::format("{}=", option->name))) {
-    out.prefix = fmt::format("{}=", option->name);
-    add_choices(option->choices, typed.substr(out.prefix.size()), out);
-  } else if (typed.starts_with('-')) {
-    if (option) add_choices({option->name}, typed, out);
-  } else {
-    add_listed_hosts(typed, known_hosts({}, around), out);
+  for (const Option& option : subcommand.options) {
+    const auto glue = fmt::format("{}=", option.name());
+    const bool is_glued = option.takes_value() && typed.starts_with(glue);
+    if (!is_glued && (!option.takes_value() || before.back() != option.name())) continue;
+    if (is_glued) out.prefix = glue;
+    add_choices(choices_of(option), typed.substr(out.prefix.size()), out);
+    return out;
   }
+  if (!typed.starts_with('-')) {
+    add_listed_hosts(typed, known_hosts({}, around), out);
+    return out;
+  }
+  for (const Option& option : subcommand.options)
+    if (option.name().starts_with(typed))
+      out.candidates.push_back({std::string(option.name()), std::string(option.help)});
   return out;
 }
 
@@ -306,8 +289,7 @@ Completion complete(const std::vector<std::string>& words, const Surroundings& a
   const std::string typed = words.empty() ? "" : words.back();
   std::span before(words.data(), words.empty() ? 0 : words.size() - 1);
   if (!asks_for_doctor(before)) {
-    const auto all = subcommands();
-    if (const Subcommand* subcommand = subcommand_of(all, before))
+    if (const Subcommand* subcommand = subcommand_of(before))
       return word_of(*subcommand, typed, before, around);
     if (before.empty() && !typed.starts_with('-')) return first_word(typed);
   }

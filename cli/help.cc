@@ -70,7 +70,10 @@ void for_groups(Fn fn) {
 
 }  // namespace
 
-std::string usage_text() {
+std::string usage_text(std::span<const std::string> words) {
+  if (const Subcommand* asked = subcommand_of(words))
+    return fmt::format("usage: horovodrun {}\n       horovodrun --help lists the options\n",
+                       asked->usage());
   return "usage: horovodrun [-h] [-v] -np NUM_PROC [-H HOST:SLOTS,... | -hostfile FILE] [options] "
          "command ...\n       horovodrun --help lists the options\n";
 }
@@ -79,7 +82,7 @@ std::string help_text(int width) {
   std::string text =
       "usage: horovodrun -np NUM_PROC [-H HOST:SLOTS,... | -hostfile FILE] [options] command ...\n";
   for (const Subcommand& each : subcommands())
-    text += fmt::format("       horovodrun {}\n", each.usage);
+    text += fmt::format("       horovodrun {}\n", each.usage());
   text += "\n" +
           wrapped(
               "Starts NUM_PROC workers of a command on one or more hosts, watches them and "

@@ -238,7 +238,7 @@ int read_and_carry_out(const std::vector<std::string>& arguments, const Surround
                        TimePoint asked) {
   auto request = parse_command_line(arguments, around);
   if (!request) {
-    say(stderr, usage_text() + message_for(request.error()));
+    say(stderr, usage_text(arguments) + message_for(request.error()));
     return kExitUsage;
   }
   if (auto* run = std::get_if<RunJob>(&*request)) run->spec.asked = asked;

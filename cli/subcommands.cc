@@ -13,6 +13,24 @@ namespace kolo {
 
 namespace {
 
+constexpr Option kHostsOptions[] = {
+    {.names = "-h/--help", .value = "", .help = "show all that horovodrun understands"},
+    {.names = "--format",
+     .value = "FORMAT",
+     .kind = Kind::choice,
+     .help = "the notation to print them in",
+     .choices = "horovod|openmpi|slurm|json"},
+};
+
+constexpr Subcommand kSubcommands[] = {
+    {"hosts", "[EXPR]", "show hosts, in whichever way they are written, in another way",
+     kHostsOptions},
+    {"doctor",
+     "[-H HOST:SLOTS,...] [options] [command ...]",
+     "go to the hosts and say what is wrong there, with the command that mends it",
+     {}},
+};
+
 struct HostsWords {
   std::string expression, format = "horovod";
   bool help = false;
@@ -25,30 +43,35 @@ std::optional<HostFormat> format_of(const std::string& name) {
   return std::nullopt;
 }
 
-// As few as there are, in any order.
+// By a name, or the beginning of a long one; they are too few to be ambiguous.
+const Option* option_like(std::string_view word) {
+  for (const Option& option : kHostsOptions)
+    for (const auto name : names_of(option))
+      if (name == word || (word.size() > 2 && name.starts_with(word))) return &option;
+  return nullptr;
+}
+
+// In any order, since no command follows.
 Result<HostsWords> read_words(std::span<const std::string> words) {
   HostsWords out;
   for (; !words.empty(); words = words.subspan(1)) {
     const std::string& word = words.front();
-    if (word == "-h" || word == "--help") {
-      out.help = true;
-    } else if (word.starts_with("--format=")) {
-      out.format = word.substr(word.find('=') + 1);
-    } else if (word == "--format") {
-      if (words.size() == 1) return refuse("argument --format: expected one argument");
-      words = words.subspan(1);
-      out.format = words.front();
-    } else if (word.starts_with('-') || !out.expression.empty()) {
+    const auto equals = word.find('=');
+    const Option* option = word.starts_with('-') ? option_like(word.substr(0, equals)) : nullptr;
+    if (!option && (word.starts_with('-') || !out.expression.empty()))
       return refuse("unrecognized arguments: " + word);
-    } else {
+    if (!option) {
       out.expression = word;
+    } else if (!option->takes_value()) {
+      out.help = true;
+    } else {
+      if (equals == word.npos && words.size() == 1) return refuse(*option, "expected one argument");
+      if (equals == word.npos) words = words.subspan(1);
+      out.format = equals == word.npos ? words.front() : word.substr(equals + 1);
+      if (auto complaint = complaint_about(*option, std::span(&out.format, 1)))
+        return refuse(*complaint);
     }
   }
-  if (!format_of(out.format) && out.format != "json")
-    return refuse(
-        fmt::format("argument --format: invalid choice: {} (choose from 'horovod', "
-                    "'openmpi', 'slurm', 'json')",
-                    python_repr(out.format)));
   return out;
 }
 
@@ -96,13 +119,21 @@ Result<Request> parse_hosts_words(const std::vector<std::string>& words,
 
 }  // namespace
 
-std::vector<Subcommand> subcommands() {
-  return {
-      {"hosts", "hosts [EXPR] [--format horovod|openmpi|slurm|json]",
-       "show hosts, in whichever way they are written, in another way"},
-      {"doctor", "doctor [-H HOST:SLOTS,...] [options] [command ...]",
-       "go to the hosts and say what is wrong there, with the command that mends it"},
-  };
+std::string Subcommand::usage() const {
+  std::string out = fmt::format("{} {}", name, arguments);
+  for (const Option& option : options)
+    if (option.takes_value()) out += fmt::format(" [{} {}]", option.name(), option.choices);
+  return out;
+}
+
+std::span<const Subcommand> subcommands() {
+  return kSubcommands;
+}
+
+const Subcommand* subcommand_of(std::span<const std::string> words) {
+  for (const Subcommand& each : kSubcommands)
+    if (!words.empty() && each.name == words.front()) return &each;
+  return nullptr;
 }
 
 bool asks_for_doctor(std::span<const std::string> words) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "cli/options.h"
 #include "cli/parse.h"
 
 namespace kolo {
@@ -14,9 +15,15 @@ namespace kolo {
 // Words that mean something of their own as the very first argument.  A program of such a name can
 // be started after any option, or by its path.
 struct Subcommand {
-  std::string_view name, usage, help;
+  std::string_view name, arguments, help;
+  std::span<const Option> options;  // of its own
+
+  std::string usage() const;  // "hosts [EXPR] [--format horovod|json]"
 };
-std::vector<Subcommand> subcommands();
+std::span<const Subcommand> subcommands();
+
+// By the first of the words; null: it is none.
+const Subcommand* subcommand_of(std::span<const std::string> words);
 
 // Whether it is the one that takes a job's own options and command.
 bool asks_for_doctor(std::span<const std::string> words);

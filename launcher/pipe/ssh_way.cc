@@ -256,7 +256,9 @@ Reach<Way> ssh_way(const Target& target) {
     }
     const bool worth_another =
         way.error().kind == agent::Barrier::unreachable || one.was_not_answered();
-    const int most = one.was_connected() ? kAttemptsIfTurnedAway : kAttempts;
+    const int most = one.was_connected()      ? kAttemptsIfTurnedAway
+                     : one.was_not_answered() ? kAttemptsIfNameless
+                                              : kAttempts;
     if (!worth_another || attempt >= most || !rest(back_off(attempt, seed), deadline)) {
       if (attempt > 1) way.error().why += fmt::format(" (tried {} times)", attempt);
       return way;

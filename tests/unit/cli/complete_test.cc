@@ -178,7 +178,7 @@ TEST_CASE("a subcommand is the first word, if any") {
 
 TEST_CASE("a subcommand has words of its own") {
   const auto [line, offered] = GENERATE(table<std::string, Words>({
-      {"hosts -", {"--format"}},
+      {"hosts -", {"--help", "--format"}},
       {"hosts --format ''", {"horovod", "openmpi", "slurm", "json"}},
       {"hosts --format=s", {"--format=slurm"}},
       {"hosts a:2,gpu", {"a:2,gpu1:", "a:2,gpu2:"}},

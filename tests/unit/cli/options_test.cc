@@ -59,9 +59,12 @@ TEST_CASE("help has an entry for every option that is shown, and for no other") 
 }
 
 TEST_CASE("usage is short, and says where there is more") {
-  CHECK(split(usage_text(), '\n').size() == 3);
-  CHECK(usage_text().starts_with("usage: horovodrun "));
-  CHECK(usage_text().find("-np NUM_PROC") != std::string::npos);
+  CHECK(split(usage_text({}), '\n').size() == 3);
+  CHECK(usage_text({}).starts_with("usage: horovodrun "));
+  CHECK(usage_text({}).find("-np NUM_PROC") != std::string::npos);
+  const std::vector<std::string> words = {"hosts", "--wat"};
+  CHECK(usage_text(words).starts_with(
+      "usage: horovodrun hosts [EXPR] [--format horovod|openmpi|slurm|json]\n"));
 }
 
 TEST_CASE("the table fills the man page in") {

@@ -203,7 +203,8 @@ TEST_CASE("subcommands are the first word, and shadow no program") {
         "argument --format: invalid choice: 'xml' (choose from 'horovod', 'openmpi', 'slurm', "
         "'json')");
   CHECK(complaint_in("hosts a b") == "unrecognized arguments: b");
-  CHECK(complaint_in("hosts a --form x") == "unrecognized arguments: --form");
+  CHECK(complaint_in("hosts a --wat x") == "unrecognized arguments: --wat");
+  CHECK(is<ShowHosts>("hosts a --form json"));
   CHECK(complaint_in("hosts a --format") == "argument --format: expected one argument");
 }
 
