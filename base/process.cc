@@ -80,6 +80,7 @@ class CpuMask {
 
 // What execve is called with, and what is prepared beforehand for the way there.
 struct Prepared {
+  const std::vector<int>& signals;  // to be reset
   std::string program;
   std::vector<char*> argv, env;
   CpuMask cpus;
@@ -105,7 +106,7 @@ struct Trouble {
   const auto preparing = Trouble::Step::preparing;
   struct sigaction standard {};
   standard.sa_handler = SIG_DFL;
-  for (int signo = 1; signo < NSIG; ++signo) ::sigaction(signo, &standard, nullptr);
+  for (const int signo : prepared.signals) ::sigaction(signo, &standard, nullptr);
 
   if (request.new_session ? ::setsid() < 0 : ::setpgid(0, 0) < 0) fail(preparing);
   if (request.death_signal != 0) {
@@ -248,16 +249,35 @@ Result<std::string> find_program(const std::string& name, const std::vector<std:
                                           : fmt::format("there is no program {} in PATH", name));
 }
 
-Result<pid_t> spawn(const SpawnRequest& request) {
+// Asked of the kernel one by one, which takes 20 us: as much as the rest of the way to exec.
+Spawner::Spawner() {
+  for (int signo = 1; signo < NSIG; ++signo) {
+    struct sigaction now {};
+    if (::sigaction(signo, nullptr, &now) == 0 && now.sa_handler != SIG_DFL)
+      signals_.push_back(signo);
+  }
+}
+
+Result<std::string> Spawner::program_for(const SpawnRequest& request) {
+  const std::string& name = request.argv.front();
+  const auto path = value_in(request.env, "PATH", kDefaultPath);
+  if (last_ && last_->name == name && last_->path_variable == path && last_->cwd == request.cwd)
+    return last_->program;
+  auto program = find_program(name, request.env, request.cwd);
+  if (program) last_ = {name, std::string(path), request.cwd, *program};
+  return program;
+}
+
+Result<pid_t> Spawner::spawn(const SpawnRequest& request) {
   if (request.argv.empty()) return Error(Errc::invalid_input, "no program was named");
   if (std::any_of(request.cpus.begin(), request.cpus.end(),
                   [](int cpu) { return cpu < 0 || cpu >= kMostCpus; }))
     return Error(Errc::invalid_input, "a CPU has a number that no CPU has");
-  auto program = find_program(request.argv.front(), request.env, request.cwd);
+  const auto program = program_for(request);
   if (!program) return program.error();
   auto trouble = make_pipe();
   if (!trouble) return trouble.error();
-  const Prepared prepared{*program, pointers_to(request.argv), pointers_to(request.env),
+  const Prepared prepared{signals_, *program, pointers_to(request.argv), pointers_to(request.env),
                           CpuMask(request.cpus)};
   const pid_t pid = vfork_and_exec(request, prepared, trouble->write_end.get());
   if (pid < 0) return Error::from_errno("starting " + *program);

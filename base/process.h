@@ -44,11 +44,33 @@ std::vector<std::string> own_environment();
 Result<std::string> find_program(const std::string& name, const std::vector<std::string>& env,
                                  const std::string& cwd);
 
-// Returns when the program runs, or why it does not: `not_found` and `unsupported` (it cannot be
-// executed) are the program's fault.  Signals have their default actions there, and no descriptor
-// but 0, 1, 2 and the extra one is open.  That it cannot join a cgroup, have the extra descriptor
-// or be examined is no failure.
-Result<pid_t> spawn(const SpawnRequest&);
+// Starts processes, and looks up only once what is the same for many of them: which signals are
+// not as by default in this process, when it is made, and where the program is that was started
+// last.
+class Spawner {
+ public:
+  Spawner();
+
+  // Returns when the program runs, or why it does not: `not_found` and `unsupported` (it cannot be
+  // executed) are the program's fault.  Signals have their default actions there, and no descriptor
+  // but 0, 1, 2 and the extra one is open.  That it cannot join a cgroup, have the extra descriptor
+  // or be examined is no failure.
+  Result<pid_t> spawn(const SpawnRequest&);
+
+ private:
+  Result<std::string> program_for(const SpawnRequest&);
+
+  std::vector<int> signals_;
+  struct Found {
+    std::string name, path_variable, cwd, program;
+  };
+  std::optional<Found> last_;
+};
+
+// For whoever starts one.
+inline Result<pid_t> spawn(const SpawnRequest& request) {
+  return Spawner().spawn(request);
+}
 
 struct Ended {
   pid_t pid = 0;

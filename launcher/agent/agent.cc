@@ -56,8 +56,8 @@ class Agent {
  private:
   Result<Unit> on_frame(const Frame&);
   void on(const Hello&);
-  void on(const Start&);
-  void refuse(const Start&, const Error& why);
+  void on(Start&&);
+  void refuse(std::uint32_t worker, const Error& why);
   void on(const Signal&);
   void on(const Lease&) { channel_.send(Up(Alive{})); }
   void on(const Ack&);
@@ -99,6 +99,7 @@ class Agent {
   std::optional<Cgroup> home_ = usable_cgroup();  // none: no cgroup can be had for a worker
   OomWatch oom_{home_};
   std::optional<Loop::Timer> accounts_timer_;
+  Spawner spawner_;
   std::map<std::uint32_t, std::unique_ptr<Worker>> workers_;
   struct Look {
     std::vector<std::uint32_t> workers;
@@ -184,7 +185,7 @@ Result<Unit> Agent::on_frame(const Frame& frame) {
   last_heard_ = loop_.now();
   auto message = decode_frame<Down>(frame);
   if (!message) return message.error();
-  std::visit([this](const auto& m) { on(m); }, *message);
+  std::visit([this](auto&& m) { on(std::move(m)); }, std::move(*message));
   return Unit{};
 }
 
@@ -195,23 +196,23 @@ void Agent::on(const Hello& hello) {
   check_lease(false);
 }
 
-void Agent::on(const Start& start) {
+void Agent::on(Start&& start) {
   if (ending_) return;
   reception_.reset();
-  if (workers_.contains(start.worker))
-    return refuse(start, Error(Errc::exists, "a worker of this number was started before"));
   const auto id = start.worker;
+  if (workers_.contains(id))
+    return refuse(id, Error(Errc::exists, "a worker of this number was started before"));
   auto worker =
-      Worker::start(loop_, start,
+      Worker::start(loop_, spawner_, std::move(start),
                     {.on_output = [this, id](Stream s, ByteView bytes) { on_output(id, s, bytes); },
                      .on_taken =
                          [this, id](std::size_t bytes) {
                            channel_.send(Up(Taken{id, static_cast<std::uint32_t>(bytes)}));
                          }});
-  if (!worker) return refuse(start, worker.error());
-  channel_.send(Up(Started{start.worker, (*worker)->pid()}));
+  if (!worker) return refuse(id, worker.error());
+  channel_.send(Up(Started{id, (*worker)->pid()}));
   (*worker)->set_reading(reading_);
-  workers_[start.worker] = std::move(*worker);
+  workers_[id] = std::move(*worker);
   if (home_ && !accounts_timer_)
     accounts_timer_ = loop_.at(loop_.now() + kSettling, [this] { open_accounts(); });
 }
@@ -230,8 +231,8 @@ void Agent::open_accounts() {
   accounts_timer_ = loop_.at(loop_.now() + kPause, [this] { open_accounts(); });
 }
 
-void Agent::refuse(const Start& start, const Error& why) {
-  channel_.send(Up(Failed{start.worker, why.code(), why.text().substr(0, kWhyBytes)}));
+void Agent::refuse(std::uint32_t worker, const Error& why) {
+  channel_.send(Up(Failed{worker, why.code(), why.text().substr(0, kWhyBytes)}));
 }
 
 void Agent::on(const Signal& signal) {

@@ -7,8 +7,6 @@
 #include <csignal>
 #include <utility>
 
-#include "base/process.h"
-
 namespace kolo::agent {
 
 namespace {
@@ -28,7 +26,8 @@ Worker::Worker(Loop& loop, Events events)
       events_(std::move(events)),
       sources_{{Stream::out, {}, {}}, {Stream::err, {}, {}}} {}
 
-Result<std::unique_ptr<Worker>> Worker::start(Loop& loop, const Start& start, Events events) {
+Result<std::unique_ptr<Worker>> Worker::start(Loop& loop, Spawner& spawner, Start start,
+                                              Events events) {
   auto in = source_of_input(start), out = make_pipe(), err = make_pipe();
   if (!in) return in.error();
   if (!out) return out.error();
@@ -42,21 +41,20 @@ Result<std::unique_ptr<Worker>> Worker::start(Loop& loop, const Start& start, Ev
   worker->id_ = start.worker;
   // Without it we do not know what it tells.
   if (auto page = StatusPage::create()) worker->page_ = std::move(*page);
-  std::vector<std::string> env = start.env;
-  if (worker->page_) env.push_back(fmt::format("{}={}", kStatusVariable, kExtraFd));
+  if (worker->page_) start.env.push_back(fmt::format("{}={}", kStatusVariable, kExtraFd));
 
-  const auto pid = spawn({.argv = start.argv,
-                          .env = std::move(env),
-                          .cwd = start.cwd,
-                          .in = in->read_end.get(),
-                          .out = out->write_end.get(),
-                          .err = err->write_end.get(),
-                          .new_session = false,
-                          .death_signal = SIGKILL,
-                          .umask = static_cast<mode_t>(start.umask),
-                          .cpus = {start.cpus.begin(), start.cpus.end()},
-                          .extra = worker->page_ ? worker->page_->fd() : -1,
-                          .may_be_examined = true});
+  const auto pid = spawner.spawn({.argv = std::move(start.argv),
+                                  .env = std::move(start.env),
+                                  .cwd = std::move(start.cwd),
+                                  .in = in->read_end.get(),
+                                  .out = out->write_end.get(),
+                                  .err = err->write_end.get(),
+                                  .new_session = false,
+                                  .death_signal = SIGKILL,
+                                  .umask = static_cast<mode_t>(start.umask),
+                                  .cpus = {start.cpus.begin(), start.cpus.end()},
+                                  .extra = worker->page_ ? worker->page_->fd() : -1,
+                                  .may_be_examined = true});
   if (!pid) return pid.error();
 
   worker->pid_ = *pid;

@@ -6,6 +6,7 @@
 
 #include "base/fd.h"
 #include "base/loop.h"
+#include "base/process.h"
 #include "launcher/agent/cgroup.h"
 #include "launcher/agent/protocol.h"
 
@@ -22,7 +23,7 @@ class Worker {
     std::function<void(std::size_t)> on_taken;  // so many bytes of its input
   };
 
-  static Result<std::unique_ptr<Worker>> start(Loop&, const Start&, Events);
+  static Result<std::unique_ptr<Worker>> start(Loop&, Spawner&, Start, Events);
 
   // Gives it a cgroup of its own below that one.  Whether that can be had.
   bool enter_cgroup(const Cgroup& home);
