@@ -172,7 +172,8 @@ def test_by_hand(cluster):
     try:
         assert by_hand("ssh", "h1", "hostname") == (0, "h1\n")
         assert by_hand("run", "--user", "bob", "h0", "--", "sh", "-c", "whoami; kill -9 $$") == (137, "bob\n")
-        assert by_hand("kill", "h1")[0] == 0
+        code, said = by_hand("kill", "h1")
+        assert code == 0, said
         assert by_hand("run", "h1", "true") == (1, "cluster: h1 is down\n")
         assert by_hand("list")[1].splitlines()[1].split() == ["h1", "10.77.0.2", "fd77::2", "down"]
     finally:
