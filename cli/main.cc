@@ -196,6 +196,7 @@ void keep_report(const std::string& directory, const Outcome& outcome) {
 }
 
 int carry_out(RunJob run) {
+  log_from(run.log_from);
   say_notes(run.notes);
   complete_spec(run.spec);
   if (run.exclude_bad)

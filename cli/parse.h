@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "base/log.h"
 #include "base/result.h"
 #include "launcher/hosts/allocation.h"
 #include "launcher/job/job.h"
@@ -30,7 +31,8 @@ struct CheckBuild {
 struct RunJob {
   JobSpec spec;
   bool dry_run = false, json = false, exclude_bad = false;
-  std::vector<std::string> notes;  // for the user, a line each
+  LogLevel log_from = LogLevel::warning;  // what the launcher says of itself
+  std::vector<std::string> notes;         // for the user, a line each
 };
 // The hosts of a job, which need not have a command.
 struct SeeDoctor {

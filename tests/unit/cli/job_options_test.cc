@@ -248,4 +248,11 @@ TEST_CASE("nothing is ignored in silence") {
   }
 }
 
+TEST_CASE("--log-level is the launcher's too, in its own words") {
+  CHECK(job("").log_from == LogLevel::warning);
+  CHECK(job("--log-level TRACE").log_from == LogLevel::debug);
+  CHECK(job("--log-level INFO").log_from == LogLevel::info);
+  CHECK(job("--log-level FATAL").log_from == LogLevel::error);
+}
+
 }  // namespace kolo
