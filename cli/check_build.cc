@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <algorithm>
 #include <filesystem>
-#include <fstream>
 
-#include "base/text.h"
 #include "cli/version.h"
+#include "launcher/machine/libraries.h"
 
 namespace kolo {
 
@@ -16,30 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using Heading = Capability::Heading;
-
-void add_folders_of(const fs::path& file, std::vector<std::string>& to) {
-  std::ifstream lines(file);
-  for (std::string line; std::getline(lines, line);)
-    if (line.starts_with('/')) to.push_back(line);
-}
-
-// Where the system's loader would look, in its order.
-std::vector<std::string> library_folders(const ReadVariable& variable) {
-  std::vector<std::string> folders;
-  const std::string path = variable("LD_LIBRARY_PATH").value_or("");
-  for (const auto folder : split(path, ':'))
-    if (!folder.empty()) folders.emplace_back(folder);
-  add_folders_of("/etc/ld.so.conf", folders);
-  std::error_code error;
-  std::vector<fs::path> files;
-  for (const auto& entry : fs::directory_iterator("/etc/ld.so.conf.d", error))
-    files.push_back(entry.path());
-  std::sort(files.begin(), files.end());
-  for (const fs::path& file : files) add_folders_of(file, folders);
-  for (const auto folder : {"/lib64", "/usr/lib64", "/lib", "/usr/lib"})
-    folders.emplace_back(folder);
-  return folders;
-}
 
 // "libnccl.so.2: /usr/lib/libnccl.so.2", or where it is not.
 std::string whereabouts(const std::vector<std::string>& names,
@@ -82,7 +56,7 @@ std::string section(const std::vector<Capability>& capabilities, Heading heading
 }  // namespace
 
 std::vector<Capability> find_capabilities(const ReadVariable& variable) {
-  const auto folders = library_folders(variable);
+  const auto folders = library_folders(variable("LD_LIBRARY_PATH").value_or(""));
   const std::string unused = fmt::format("Kolo {} cannot use it yet", KOLO_VERSION);
   const auto library = [&](Heading heading, std::string name, std::vector<std::string> files) {
     return Capability{heading, std::move(name), false, {whereabouts(files, folders), unused}};
