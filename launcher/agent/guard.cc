@@ -4,6 +4,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include <array>
 #include <csignal>
 #include <cstdio>
 
@@ -39,9 +40,11 @@ void say_hail(std::string_view hail) {
 }
 
 void tell_of_one_left(pid_t pid) {
-  log(LogLevel::warning, fmt::format("process {} was killed, but stands in the kernel of this host "
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  log(LogLevel::warning, fmt::format("process {} was killed, but stands in the kernel of host {} "
                                      "and was left there: see /proc/{}/stack",
-                                     pid, pid));
+                                     pid, host.data(), pid));
 }
 
 }  // namespace

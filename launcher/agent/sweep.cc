@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <filesystem>
 
 #include "base/assert.h"
 #include "base/process.h"
@@ -26,11 +27,18 @@ bool has_children() {
   return ::waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) == 0 || errno != ECHILD;
 }
 
-bool stands_in_kernel(pid_t pid) {
-  agent::Evidence evidence;
-  if (const auto stat = agent::read_small(fmt::format("/proc/{}/stat", pid)))
-    agent::parse_stat(*stat, evidence);
-  return evidence.state == 'D';
+// Of each thread: the first one of a process may be gone while another stands in the kernel.
+std::string states_of(pid_t pid) {
+  std::string states;
+  std::error_code error;
+  for (const auto& task :
+       std::filesystem::directory_iterator(fmt::format("/proc/{}/task", pid), error)) {
+    agent::Evidence evidence;
+    if (const auto stat = agent::read_small(task.path().string() + "/stat"))
+      agent::parse_stat(*stat, evidence);
+    states += evidence.state;
+  }
+  return states;
 }
 
 // Wakes at once where SIGCHLD is blocked, as it is in agent and guard.
@@ -44,12 +52,17 @@ void wait_a_moment_for_a_child() {
 
 }  // namespace
 
+bool is_stuck(std::string_view states) {
+  return states.find('D') != states.npos && states.find_first_not_of("DZX") == states.npos;
+}
+
 std::vector<pid_t> sweep(Duration patience) {
   TimePoint last_moved = Clock::now();
   while (has_children()) {
     auto left = children();
     for (const pid_t child : left) ::kill(child, SIGKILL);
-    if (!std::all_of(left.begin(), left.end(), stands_in_kernel)) last_moved = Clock::now();
+    if (!std::all_of(left.begin(), left.end(), [](pid_t p) { return is_stuck(states_of(p)); }))
+      last_moved = Clock::now();
     if (Clock::now() >= last_moved + patience) return left;
     wait_a_moment_for_a_child();
     while (reap()) {

@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <string_view>
 #include <vector>
 
 #include "base/time.h"
@@ -11,6 +12,10 @@ namespace kolo {
 // Makes this process the parent of whatever its descendants leave behind, so that none escapes
 // by setsid or a double fork.
 void adopt_orphans();
+
+// Pure.  Of the states of its threads, as in /proc: whether a process that was killed cannot end
+// because one of them stands in the kernel, and the others have ended or do the same.
+bool is_stuck(std::string_view states);
 
 // Kills and reaps every child until there is none, those included that come to us meanwhile
 // because their parent died.  Each is our child until we reap it, so that no other process can

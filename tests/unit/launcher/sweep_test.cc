@@ -73,4 +73,11 @@ TEST_CASE("one that stands in the kernel is left when all others are gone, and t
   CHECK(sweep(10s).empty());
 }
 
+TEST_CASE("a process is stuck if a thread stands in the kernel and no other goes on") {
+  CHECK(is_stuck("D"));
+  CHECK(is_stuck("ZD"));  // the first thread has ended
+  CHECK(is_stuck("DDX"));
+  for (const char* states : {"", "Z", "ZZ", "R", "DR", "SD", "ZS"}) CHECK_FALSE(is_stuck(states));
+}
+
 }  // namespace kolo
