@@ -22,6 +22,7 @@ Command agent_command(const std::string& self, const HostSpec& host, const Reach
   target.policy = reach.host_keys;
   target.rsh_agent = reach.rsh_agent;
   target.connect_timeout = std::min(patience, kConnectTimeout);
+  target.connect_limit = patience - patience / 10;
   Command command{{self}};
   for (std::string& word : pipe_arguments(target)) command.argv.push_back(std::move(word));
   return command;

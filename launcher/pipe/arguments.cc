@@ -62,6 +62,7 @@ bool set_option(Target& target, const std::string& name, const std::string& valu
   if (name == "--host-key-policy") return set_policy(target.policy, value);
   if (name == "--rsh-word") return add(target.rsh_agent, value);
   if (name == "--connect-timeout") return set_milliseconds(target.connect_timeout, value);
+  if (name == "--connect-limit") return set_milliseconds(target.connect_limit, value);
   if (name == "--self") return set_text(target.self, value);
   if (name == "--jump") return set_text(target.jump, value);
   if (name == "--forward-to") return set_text(target.forward_to, value);
@@ -78,8 +79,12 @@ std::vector<std::string> pipe_arguments(const Target& target) {
   for (const auto& [policy, name] : kPolicies)
     if (policy == target.policy) put(out, "--host-key-policy", name);
   for (const std::string& word : target.rsh_agent) out.insert(out.end(), {"--rsh-word", word});
-  const auto patience = std::chrono::ceil<std::chrono::milliseconds>(target.connect_timeout);
-  if (patience != kConnectTimeout) put(out, "--connect-timeout", std::to_string(patience.count()));
+  const auto put_time = [&](const char* name, Duration time, Duration otherwise) {
+    const auto rounded = std::chrono::ceil<std::chrono::milliseconds>(time);
+    if (rounded != otherwise) put(out, name, std::to_string(rounded.count()));
+  };
+  put_time("--connect-timeout", target.connect_timeout, kConnectTimeout);
+  put_time("--connect-limit", target.connect_limit, kNoLimit);
   put(out, "--self", target.self);
   put(out, "--jump", target.jump);
   put(out, "--forward-to", target.forward_to);

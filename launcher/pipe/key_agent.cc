@@ -1,5 +1,6 @@
 #include "launcher/pipe/key_agent.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 #include <sys/un.h>
@@ -139,9 +140,11 @@ std::vector<std::string> certificates_in(ByteView answer) {
   return out;
 }
 
-std::vector<std::string> certificates_of_agent(const std::string& socket) {
+std::vector<std::string> certificates_of_agent(const std::string& socket, Deadline deadline) {
   const auto agent = connect_to_agent(socket);
   if (!agent || !write_message(agent->get(), Bytes{kIdentitiesQuestion})) return {};
+  pollfd until{agent->get(), POLLIN, 0};
+  if (::poll(&until, 1, deadline.poll_timeout_ms()) <= 0) return {};
   const auto answer = read_message(agent->get());
   return answer ? certificates_in(*answer) : std::vector<std::string>();
 }

@@ -5,6 +5,7 @@
 
 #include "base/bytes.h"
 #include "base/fd.h"
+#include "base/time.h"
 
 namespace kolo {
 
@@ -22,7 +23,7 @@ Bytes arrange_keys(ByteView answer, const KeyChoice&);
 
 // Comments of the certificates in such an answer, and in that of the ssh agent at a socket.
 std::vector<std::string> certificates_in(ByteView answer);
-std::vector<std::string> certificates_of_agent(const std::string& socket);
+std::vector<std::string> certificates_of_agent(const std::string& socket, Deadline);
 
 // A connection to the ssh agent at that socket, whose answers are arranged on their way by a
 // thread. It ends when the other end of the descriptor is closed, or when the agent is silent for

@@ -15,6 +15,7 @@ enum class HostKeyPolicy { from_config, strict, accept_new };
 
 // Horovod's.
 inline constexpr Duration kConnectTimeout = std::chrono::seconds(10);
+inline constexpr Duration kNoLimit = std::chrono::hours(24);
 
 // A host, and how it is reached.  What is left empty is as ~/.ssh/config says.
 struct Target {
@@ -23,7 +24,8 @@ struct Target {
   std::vector<std::string> identities;
   HostKeyPolicy policy = HostKeyPolicy::from_config;
   std::vector<std::string> rsh_agent;          // a command in libssh's place; see rsh_command
-  Duration connect_timeout = kConnectTimeout;  // unless ~/.ssh/config has one
+  Duration connect_timeout = kConnectTimeout;  // unless ~/.ssh/config has one,
+  Duration connect_limit = kNoLimit;           // which counts up to this
   std::string self;                            // the program to run there; empty: this one
   std::string jump;                            // as after ProxyJump
   std::string forward_to;  // "host:port": bytes are carried there, and no agent is started

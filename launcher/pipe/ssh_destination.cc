@@ -109,6 +109,7 @@ Destination destination_of(const Target& target, const SshSettings& settings,
   to.connect_timeout = settings.connect_timeout_s > 0
                            ? Duration(std::chrono::seconds(settings.connect_timeout_s))
                            : target.connect_timeout;
+  to.connect_timeout = std::min(to.connect_timeout, target.connect_limit);
   to.credentials = credentials_of(target, settings, around);
   to.user_known_hosts = settings.user_known_hosts;
   if (to.user_known_hosts.empty())

@@ -173,6 +173,7 @@ Result<HostKey> SshSession::host_key() {
 // Whether there is no more to be tried.
 bool SshSession::note(int code, LoginAttempt& attempt) {
   attempt.admitted = code == SSH_AUTH_SUCCESS;
+  attempt.refused |= code == SSH_AUTH_DENIED && !attempt.tried.empty();
   if (is_broken()) {
     attempt.failure = error();
     attempt.dismissed = is_dismissed();
@@ -225,7 +226,7 @@ LoginAttempt SshSession::log_in(const Credentials& credentials, Deadline deadlin
     return attempt;
   attempt.ways = names_of(ssh_userauth_list(session_, nullptr));
   if (!credentials.agent_socket.empty())
-    for (const std::string& comment : certificates_of_agent(credentials.agent_socket))
+    for (const std::string& comment : certificates_of_agent(credentials.agent_socket, deadline))
       attempt.certificates.push_back(fmt::format("the ssh agent's certificate '{}'", comment));
   return attempt;
 }

@@ -22,6 +22,7 @@ struct LoginAttempt {
   std::vector<std::string> ways;  // by which the host would let us in: "publickey", "password"
   std::string failure;            // of the connection; empty if it stands
   bool dismissed = false;         // by the host, with a word
+  bool refused = false;           // a key was
 };
 
 // One connection by libssh.  All of its waits have deadlines; libssh itself never waits.

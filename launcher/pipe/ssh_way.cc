@@ -73,6 +73,8 @@ class Attempt {
 
   // By whom does not matter here: somebody was there.
   bool was_connected() const { return was_connected_; }
+  // A key was, and is not shown again and again, whatever became of the connection then.
+  bool was_refused() const { return was_refused_; }
 
   // Nobody could be asked for its address.
   bool was_not_answered() const { return was_not_answered_; }
@@ -141,6 +143,7 @@ class Attempt {
   Reach<Unit> log_in() {
     const auto attempt = session_->log_in(to_.credentials, Deadline::in(kLoginPatience));
     if (attempt.admitted) return Unit{};
+    was_refused_ = attempt.refused;
     return to_.not_admitted(attempt, name());
   }
 
@@ -189,6 +192,7 @@ class Attempt {
   agent::Reached reached_;
   std::optional<Proxy> proxy_;
   Fd socket_;
+  bool was_refused_ = false;
   bool was_connected_ = false, was_not_answered_ = false;
   std::optional<KnownHosts> known_;
   std::unique_ptr<SshSession> session_;
@@ -255,7 +259,8 @@ Reach<Way> ssh_way(const Target& target) {
       return way;
     }
     const bool worth_another =
-        way.error().kind == agent::Barrier::unreachable || one.was_not_answered();
+        !one.was_refused() &&
+        (way.error().kind == agent::Barrier::unreachable || one.was_not_answered());
     const int most = one.was_connected()      ? kAttemptsIfTurnedAway
                      : one.was_not_answered() ? kAttemptsIfNameless
                                               : kAttempts;

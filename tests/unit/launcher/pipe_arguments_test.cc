@@ -20,6 +20,7 @@ Target some_target() {
                                     HostKeyPolicy::accept_new);
   target.rsh_agent = *rc::gen::container<Words>(text);
   target.connect_timeout = std::chrono::milliseconds(*rc::gen::inRange(1, 100'000));
+  target.connect_limit = std::chrono::milliseconds(*rc::gen::inRange(1, 100'000));
   target.self = *text;
   target.jump = *text;
   target.forward_to = *text;

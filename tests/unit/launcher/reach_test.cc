@@ -26,6 +26,7 @@ TEST_CASE("another machine's agent is at the end of a pipe that knows how to rea
   CHECK(target->identities == reach.identities);
   CHECK(target->policy == HostKeyPolicy::accept_new);
   CHECK(target->connect_timeout == 5s);
+  CHECK(target->connect_limit == 4500ms);  // it is to say why before we give up
 
   reach.rsh_agent = {"kubectl", "exec", "-i", "{host}", "--"};
   const auto by_agent = parse_pipe_arguments(
