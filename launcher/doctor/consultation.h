@@ -77,7 +77,7 @@ struct Consultation {
   bool script_is_here = false;        // what it is told to run, if that is a script
   int first_port = 0, last_port = 0;  // which hosts must reach of each other; 0: any
   std::string ssh = "ssh";            // by which a user gets there: "ssh -p 2222"
-  std::string rsh;                    // in its place, as after --rsh-agent
+  std::string rsh;                    // in its place: "kubectl exec -i {host} --"
   bool operator==(const Consultation&) const = default;
 };
 

@@ -23,10 +23,7 @@ std::string replaced(std::string text, std::string_view what, const std::string&
 
 // Not every command gives what it is told to a shell.
 std::string by_rsh(const std::string& rsh, const std::string& host, const std::string& command) {
-  constexpr std::string_view kPlace = "{host}";
-  const bool has_place = rsh.find(kPlace) != rsh.npos;
-  const std::string way = has_place ? replaced(rsh, kPlace, host) : rsh + " " + host;
-  return fmt::format("echo {} | {} sh", shell_word(command), way);
+  return fmt::format("echo {} | {} sh", shell_word(command), replaced(rsh, "{host}", host));
 }
 
 bool is_equal(const Symptom& a, const Symptom& b) {

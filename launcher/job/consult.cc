@@ -17,6 +17,7 @@
 #include "launcher/network/addressing.h"
 #include "launcher/network/interfaces.h"
 #include "launcher/network/reception.h"
+#include "launcher/pipe/rsh_command.h"
 #include "launcher/plan/plan.h"
 #include "launcher/session/session.h"
 
@@ -361,8 +362,25 @@ class Consulting {
     out.script_is_here = script && script->can_read;
     out.first_port = spec_.placement.ports.first;
     out.last_port = spec_.placement.ports.last;
-    out.rsh = fmt::format("{}", fmt::join(spec_.reach.rsh_agent, " "));
-    if (spec_.reach.ssh_port) out.ssh = fmt::format("ssh -p {}", spec_.reach.ssh_port);
+    (spec_.reach.rsh_agent.empty() ? out.ssh : out.rsh) = way_by_hand();
+    return out;
+  }
+
+  // As the pipe goes there, with {host} for the host; of ssh without it, since it comes last.
+  std::string way_by_hand() const {
+    const bool by_ssh = spec_.reach.rsh_agent.empty();
+    Target target;
+    target.host = "{host}";
+    target.port = spec_.reach.ssh_port;
+    target.identities = spec_.reach.identities;
+    target.rsh_agent = by_ssh ? std::vector<std::string>{"ssh"} : spec_.reach.rsh_agent;
+    auto words = rsh_command(target);
+    words.resize(words.size() - (by_ssh ? 2 : 1));
+    std::string out;
+    for (const std::string& word : words) {
+      if (!out.empty()) out += ' ';
+      out += word.find(target.host) == word.npos ? shell_word(word) : word;
+    }
     return out;
   }
 

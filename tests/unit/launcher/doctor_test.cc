@@ -57,7 +57,7 @@ TEST_CASE("who goes there by another command than ssh is advised to") {
   ward.consultation.rsh = "kubectl exec -i {host} --";
   ward.fails(2, {Barrier::Kind::unreachable, "h2", ""});
   CHECK(ward.only().fix == "echo true | kubectl exec -i h2 -- sh");
-  ward.consultation.rsh = "rsh";
+  ward.consultation.rsh = "rsh {host}";
   CHECK(ward.only().fix == "echo true | rsh h2 sh");
 }
 
