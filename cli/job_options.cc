@@ -96,15 +96,15 @@ Enum chosen(const Values& values, std::string_view name, Enum otherwise) {
   return found == choices.end() ? otherwise : static_cast<Enum>(found - choices.begin());
 }
 
-// Horovod's levels in ours.
+// Horovod's levels in ours.  What we warn of is not for anyone to miss.
 LogLevel log_level(std::string_view name) {
   if (name == "TRACE" || name == "DEBUG") return LogLevel::debug;
-  if (name == "INFO") return LogLevel::info;
-  return name == "WARNING" ? LogLevel::warning : LogLevel::error;
+  return name == "INFO" ? LogLevel::info : LogLevel::warning;
 }
 
 Result<Unit> apply_output(const Values& values, RunJob& run) {
   run.log_from = log_level(values.text("--log-level").value_or("WARNING"));
+  run.spec.verbose = values.has("--verbose") || run.log_from < LogLevel::warning;
   OutputStyle& style = run.spec.output;
   if (const auto format = values.text("--tag-format")) {
     auto tag = TagFormat::parse(text_of("--tag-format", *format));

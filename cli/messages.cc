@@ -36,7 +36,8 @@ std::string headline(const Failure& failure) {
 }
 
 std::string manner_of(const WorkerEnd& end) {
-  if (!end.status) return "not run to an end";
+  if (!end.status)
+    return end.told_to_stop == SIGKILL ? "killed, and not heard of since" : "not run to an end";
   const auto how =
       end.status->signo ? "ended by " + signal_name(end.status->signo) : end.status->text();
   return end.told_to_stop && !end.status->signo

@@ -398,7 +398,8 @@ constexpr auto kHorovod = std::to_array<Option>({
      .value = "LEVEL",
      .kind = Kind::choice,
      .group = Group::logging,
-     .help = "how much the launcher and the workers' library say (default: WARNING)",
+     .help = "how much the workers' library says (default: WARNING); with INFO or less the "
+             "launcher is verbose, too",
      .state = State::reaches_workers,
      .choices = "TRACE|DEBUG|INFO|WARNING|ERROR|FATAL",
      .variable = "HOROVOD_LOG_LEVEL",

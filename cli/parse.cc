@@ -94,19 +94,18 @@ Request see_doctor(const Values& values, RunJob run) {
 Result<Request> job_of(const Values& values, const std::optional<Allocation>& allocation,
                        const Surroundings& around, RunJob run, bool for_doctor) {
   if (auto applied = apply_options(values, around.variable, run); !applied) return applied.error();
+  run.dry_run = values.has("--dry-run");
+  run.json = values.has("--json");
+  run.exclude_bad = values.has("--exclude-bad");
+  if (!for_doctor && run.json && !run.dry_run)
+    return refuse("argument --json: goes with --dry-run, or with the doctor");
+  if (!for_doctor && run.spec.command.empty()) return refuse("no command to run was given");
   auto chosen = choose_hosts(values, allocation, around);
   if (!chosen) return chosen.error();
   if (!chosen->to_ask.empty()) return ask(std::move(chosen->to_ask), values, std::move(run.spec));
   apply_size(values, allocation.has_value(), std::move(*chosen), around, run);
   if (auto applied = apply_sized_options(values, run); !applied) return applied.error();
-  run.spec.verbose = values.has("--verbose");
-  run.dry_run = values.has("--dry-run");
-  run.json = values.has("--json");
-  run.exclude_bad = values.has("--exclude-bad");
   if (for_doctor) return see_doctor(values, std::move(run));
-  if (run.json && !run.dry_run)
-    return refuse("argument --json: goes with --dry-run, or with the doctor");
-  if (run.spec.command.empty()) return refuse("no command to run was given");
   return Request(std::move(run));
 }
 

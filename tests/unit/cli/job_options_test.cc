@@ -252,7 +252,9 @@ TEST_CASE("--log-level is the launcher's too, in its own words") {
   CHECK(job("").log_from == LogLevel::warning);
   CHECK(job("--log-level TRACE").log_from == LogLevel::debug);
   CHECK(job("--log-level INFO").log_from == LogLevel::info);
-  CHECK(job("--log-level FATAL").log_from == LogLevel::error);
+  CHECK(job("--log-level FATAL").log_from == LogLevel::warning);
+  CHECK(job("--log-level INFO").spec.verbose);
+  CHECK_FALSE(job("--log-level WARNING").spec.verbose);
 }
 
 }  // namespace kolo

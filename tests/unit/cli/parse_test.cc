@@ -283,6 +283,8 @@ TEST_CASE("hosts that come without a number are asked before the job is laid out
   CHECK_FALSE(asked("-np 2 -H a --dry-run train").needs_all);
   CHECK_FALSE(asked("-np 2 -H a --exclude-bad train").needs_all);
 
+  for (const char* line : {"-np 2 -H a", "-np 2 -H a --json x"})
+    CHECK_FALSE(parse_command_line(words(line), around));  // what is wrong is said before
   for (const char* line : {"-np 2 -H a:1,b:1 x", "-np 2 -H a,b --slots-per-host 2 x", "-np 2 x"}) {
     const auto request = parse_command_line(words(line), around);
     REQUIRE(request);
