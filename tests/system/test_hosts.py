@@ -271,7 +271,8 @@ def test_a_link_that_is_cut(hosts):
     cut = time.monotonic()
     done = ended(job)
     # Heard of for the last time a moment before, given up after the lease, and then the others have to end.
-    assert done.code == 121 and time.monotonic() - cut < (LEASE + 1) * k.SLOW, done
+    # Half a second is for a machine that has other things to do.
+    assert done.code == 121 and time.monotonic() - cut < (LEASE + 1) * k.SLOW + 0.5, done
     assert done.err.count("h2") == 1 and "it was not heard of for 5.0 s" in done.err, done
     # Its sshd has not heard of the cut, and waits.
     ours = lambda: [argv for argv in argvs(hosts["h2"]) if not argv.startswith(b"sshd: ")]  # noqa: E731
