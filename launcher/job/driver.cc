@@ -355,9 +355,9 @@ heard::Unfit for_want_of_a_way(const Unmet& unmet, const JobSpec& spec) {
 
 // When every host is this machine: loopback, unless the user names interfaces.
 Result<Door, Unmet> way_inside(const std::vector<std::string>& interfaces) {
-  const auto first = std::span(interfaces).first(interfaces.empty() ? 0 : 1);
-  const auto doors = narrowed(inner_addresses(), first);
-  if (doors.empty()) return Unmet{"localhost", "has no address on interface " + first.front()};
+  if (interfaces.empty()) return kLoopback;
+  const auto doors = narrowed(inner_addresses(), std::span(interfaces).first(1));
+  if (doors.empty()) return Unmet{"localhost", "has no address on interface " + interfaces.front()};
   return doors.front();
 }
 

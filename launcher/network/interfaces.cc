@@ -58,7 +58,7 @@ std::vector<Door> own_addresses() {
 
 std::vector<Door> inner_addresses() {
   auto out = own_addresses();
-  out.insert(out.begin(), {"lo", "127.0.0.1", 0, 0});
+  out.insert(out.begin(), kLoopback);
   return out;
 }
 

@@ -13,6 +13,9 @@ namespace kolo {
 // up, without loopback and what is good on one link only.
 std::vector<Door> own_addresses();
 
+// By which those who share this machine reach each other.
+inline const Door kLoopback{"lo", "127.0.0.1", 0, 0};
+
 // Those by which this machine reaches itself: loopback, and then the same.
 std::vector<Door> inner_addresses();
 
