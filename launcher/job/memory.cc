@@ -33,7 +33,7 @@ struct Line {
 std::optional<Line> parse_line(std::string_view text) {
   const auto words = split(text, ' ');
   const auto time = words.size() < 3 ? std::nullopt : parse_int(words[1]);
-  if (!time) return std::nullopt;
+  if (!time || *time < 0) return std::nullopt;
   return Line{words[0], *time, {words.begin() + 2, words.end()}};
 }
 

@@ -109,6 +109,7 @@ TEST_CASE("what was made for other machines stays here") {
   CHECK(fits("x86_64", "").empty());
   CHECK(fits("", "").empty());
   CHECK(fits("x86_64", "glibc 2.9") == "it has glibc 2.9, and this program needs 2.36 or newer");
+  CHECK(fits("x86_64", "glibc 504444444444444444.44").empty());  // too long to be multiplied
   CHECK(fits("aarch64", "glibc 2.41").find("it is aarch64") == 0);
 }
 
