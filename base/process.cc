@@ -78,82 +78,90 @@ class CpuMask {
   std::vector<cpu_set_t> sets_;
 };
 
-// What execve is called with, and what is prepared beforehand for the way there.
-struct Prepared {
-  const std::vector<int>& signals;  // to be reset
-  std::string program;
-  std::vector<char*> argv, env;
-  CpuMask cpus;
-};
+// The instrumentation of a function that does not return would be left behind in our memory.
+#define KOLO_UNSANITIZED __attribute__((no_sanitize("address", "thread", "undefined")))
 
-// What went wrong between vfork and exec.
+// What went wrong between clone and exec.
 struct Trouble {
-  enum class Step { preparing, binding, entering_cwd, executing };
-  Step step = Step::preparing;
+  enum class Step { none, preparing, binding, entering_cwd, executing };
+  Step step = Step::none;
   int number = 0;  // errno
 };
 
-// All that happens between vfork and exec.  It shares the parent's memory and must not allocate,
-// lock or return.  `trouble` is a pipe that exec closes: what is not written to it went well.  The
-// shared memory would do as well, but under a sanitizer vfork is a fork.
-[[noreturn]] void become(const SpawnRequest& request, const Prepared& prepared, pid_t parent,
-                         int trouble) {
-  const auto fail = [&trouble](Trouble::Step step) {
-    const Trouble what{step, errno};
-    (void)!::write(trouble, &what, sizeof what);
-    ::_exit(127);
-  };
+// What a child needs on its way to exec, prepared beforehand: it shares our memory until then, and
+// may only look at it and leave word of its trouble.
+struct Passage {
+  const SpawnRequest& request;
+  const std::vector<int>& signals;  // to be reset
+  const std::string& program;
+  std::vector<char*> argv, env;
+  CpuMask cpus;
+  std::array<int, kGiven> given;  // become 0, 1, 2 and kExtraFd; -1: nothing is
+  int highest;                    // of all that it is to have
+  pid_t parent;
+  Trouble trouble;
+};
+
+[[noreturn]] KOLO_UNSANITIZED void fail(Passage& passage, Trouble::Step step) {
+  passage.trouble = {step, errno};
+  ::_exit(127);
+}
+
+// All that happens between clone and exec, on a stack of its own while we wait.  It must not
+// allocate or lock.
+KOLO_UNSANITIZED int become(void* what) {
+  Passage& passage = *static_cast<Passage*>(what);
+  const SpawnRequest& request = passage.request;
   const auto preparing = Trouble::Step::preparing;
   struct sigaction standard {};
   standard.sa_handler = SIG_DFL;
-  for (const int signo : prepared.signals) ::sigaction(signo, &standard, nullptr);
+  for (const int signo : passage.signals) ::sigaction(signo, &standard, nullptr);
 
-  if (request.new_session ? ::setsid() < 0 : ::setpgid(0, 0) < 0) fail(preparing);
+  if (request.new_session ? ::setsid() < 0 : ::setpgid(0, 0) < 0) fail(passage, preparing);
   if (request.death_signal != 0) {
-    if (::prctl(PR_SET_PDEATHSIG, request.death_signal) != 0) fail(preparing);
-    if (::getppid() != parent) ::_exit(127);  // it died before we could ask to be told
+    if (::prctl(PR_SET_PDEATHSIG, request.death_signal) != 0) fail(passage, preparing);
+    if (::getppid() != passage.parent) ::_exit(127);  // it died before we could ask to be told
   }
-  if (!prepared.cpus.apply()) fail(Trouble::Step::binding);
+  if (!passage.cpus.apply()) fail(passage, Trouble::Step::binding);
   // Linux with Yama lets a process be traced by those it descends from, and by whom it names with
   // all that descends from that one.  Elsewhere there is nothing to ask for.
-  if (request.may_be_examined) ::prctl(PR_SET_PTRACER, parent);
-  // Above 2 first: a source may be one of the numbers that another target takes.
-  std::array<int, 3> sources = {request.in, request.out, request.err};
-  for (int& fd : sources)
-    if (fd >= 0 && (fd = ::fcntl(fd, F_DUPFD_CLOEXEC, 3)) < 0) fail(preparing);
+  if (request.may_be_examined) ::prctl(PR_SET_PTRACER, passage.parent);
+
+  // The descriptors were the parent's own until here.
+  const auto beyond = static_cast<unsigned>(passage.highest) + 1;
+  if (::close_range(beyond, ~0U, CLOSE_RANGE_UNSHARE) != 0) fail(passage, preparing);
   for (int target = 0; target < 3; ++target)
-    if (sources[target] >= 0 && ::dup2(sources[target], target) < 0) fail(preparing);
-  if (::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0) fail(preparing);
+    if (passage.given[target] >= 0 && ::dup2(passage.given[target], target) < 0)
+      fail(passage, preparing);
+  if (::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0) fail(passage, preparing);
   if (request.umask) ::umask(*request.umask);
   if (descriptors_of_children) ::setrlimit(RLIMIT_NOFILE, &*descriptors_of_children);
-  if (request.extra >= 0) {
-    if (trouble == kExtraFd && (trouble = ::fcntl(trouble, F_DUPFD_CLOEXEC, kExtraFd + 1)) < 0)
-      ::_exit(127);
-    if (request.extra != kExtraFd)
-      ::dup2(request.extra, kExtraFd);
-    else
-      ::fcntl(kExtraFd, F_SETFD, 0);
-  }
-  if (!request.cwd.empty() && ::chdir(request.cwd.c_str()) != 0) fail(Trouble::Step::entering_cwd);
+  if (const int extra = passage.given[3]; extra == kExtraFd)
+    ::fcntl(kExtraFd, F_SETFD, 0);
+  else if (extra >= 0)
+    ::dup2(extra, kExtraFd);
+  if (!request.cwd.empty() && ::chdir(request.cwd.c_str()) != 0)
+    fail(passage, Trouble::Step::entering_cwd);
 
   sigset_t none;
   ::sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  ::execve(prepared.program.c_str(), prepared.argv.data(), prepared.env.data());
-  fail(Trouble::Step::executing);
-  ::_exit(127);
+  ::execve(passage.program.c_str(), passage.argv.data(), passage.env.data());
+  fail(passage, Trouble::Step::executing);
 }
 
-// vfork and not posix_spawn, which cannot ask for a parent-death signal; not fork, which takes
-// tens of milliseconds in a parent with much memory.  No signal handler of ours may run in the
-// child, so all are blocked around it.
-pid_t vfork_and_exec(const SpawnRequest& request, const Prepared& prepared, int trouble) {
+// clone and not posix_spawn, which cannot ask for a parent-death signal; not fork, which takes
+// tens of milliseconds in a parent with much memory; and not vfork, which copies all descriptors to
+// a child that will close them: at 256 workers that takes longer than the rest of the way to exec.
+// No signal handler of ours may run in the child, so all are blocked around it.
+pid_t clone_and_exec(Passage& passage) {
+  constexpr std::size_t kStack = 64 << 10;
+  alignas(16) std::array<std::byte, kStack> stack;
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
-  const pid_t parent = ::getpid();
-  const pid_t pid = ::vfork();
-  if (pid == 0) become(request, prepared, parent, trouble);
+  const pid_t pid = ::clone(become, stack.data() + stack.size(),
+                            CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, &passage);
   const int number = errno;
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   errno = number;
@@ -162,6 +170,7 @@ pid_t vfork_and_exec(const SpawnRequest& request, const Prepared& prepared, int 
 
 Error error_for(const Trouble& trouble, const SpawnRequest& request, const std::string& program) {
   switch (trouble.step) {
+    case Trouble::Step::none:
     case Trouble::Step::preparing:
       break;
     case Trouble::Step::binding:
@@ -249,12 +258,17 @@ Result<std::string> find_program(const std::string& name, const std::vector<std:
                                           : fmt::format("there is no program {} in PATH", name));
 }
 
-// Asked of the kernel one by one, which takes 20 us: as much as the rest of the way to exec.
+// Signals are asked for one by one, which takes 20 us: as much as the rest of the way to exec.
 Spawner::Spawner() {
   for (int signo = 1; signo < NSIG; ++signo) {
     struct sigaction now {};
     if (::sigaction(signo, nullptr, &now) == 0 && now.sa_handler != SIG_DFL)
       signals_.push_back(signo);
+  }
+  nothing_ = Fd(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  for (Fd& place : places_) {
+    place = Fd(::fcntl(nothing_.get(), F_DUPFD_CLOEXEC, 3));
+    highest_ = std::max(highest_, place.get());
   }
 }
 
@@ -268,6 +282,20 @@ Result<std::string> Spawner::program_for(const SpawnRequest& request) {
   return program;
 }
 
+// Where the child finds what it is given; -1 stays -1.
+Result<std::array<int, kGiven>> Spawner::put_in_place(const SpawnRequest& request,
+                                                      const std::string& program) const {
+  std::array<int, kGiven> fds = {request.in, request.out, request.err, request.extra};
+  for (std::size_t i = 0; i < kGiven; ++i)
+    if (fds[i] >= 0 && (fds[i] = ::dup3(fds[i], places_[i].get(), O_CLOEXEC)) < 0)
+      return Error::from_errno("starting " + program, places_[i] ? errno : EMFILE);
+  return fds;
+}
+
+void Spawner::empty_places() const {
+  for (const Fd& place : places_) ::dup3(nothing_.get(), place.get(), O_CLOEXEC);
+}
+
 Result<pid_t> Spawner::spawn(const SpawnRequest& request) {
   if (request.argv.empty()) return Error(Errc::invalid_input, "no program was named");
   if (std::any_of(request.cpus.begin(), request.cpus.end(),
@@ -275,21 +303,28 @@ Result<pid_t> Spawner::spawn(const SpawnRequest& request) {
     return Error(Errc::invalid_input, "a CPU has a number that no CPU has");
   const auto program = program_for(request);
   if (!program) return program.error();
-  auto trouble = make_pipe();
-  if (!trouble) return trouble.error();
-  const Prepared prepared{signals_, *program, pointers_to(request.argv), pointers_to(request.env),
-                          CpuMask(request.cpus)};
-  const pid_t pid = vfork_and_exec(request, prepared, trouble->write_end.get());
-  if (pid < 0) return Error::from_errno("starting " + *program);
-
-  trouble->write_end.reset();
-  Trouble what;
-  std::array<std::uint8_t, sizeof what> raw;
-  const auto told = read_some(trouble->read_end.get(), raw);
-  if (told && told->bytes == 0) return pid;
+  const auto given = put_in_place(request, *program);
+  if (!given) {
+    empty_places();
+    return given.error();
+  }
+  Passage passage{request,
+                  signals_,
+                  *program,
+                  pointers_to(request.argv),
+                  pointers_to(request.env),
+                  CpuMask(request.cpus),
+                  *given,
+                  highest_,
+                  ::getpid(),
+                  {}};
+  const pid_t pid = clone_and_exec(passage);
+  const int number = errno;
+  empty_places();
+  if (pid < 0) return Error::from_errno("starting " + *program, number);
+  if (passage.trouble.step == Trouble::Step::none) return pid;
   ::waitpid(pid, nullptr, 0);
-  std::memcpy(&what, raw.data(), sizeof what);
-  return error_for(what, request, *program);
+  return error_for(passage.trouble, request, *program);
 }
 
 // The kernel's waitid, whose fifth argument glibc does not pass on.

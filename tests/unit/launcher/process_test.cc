@@ -369,6 +369,25 @@ TEST_CASE("starting a program leaves no descriptor behind") {
   CHECK(open_descriptors() == before);
 }
 
+TEST_CASE("nothing that was given to a program stays open with whoever started it") {
+  Spawner spawner;
+  Pipe in = *make_pipe(), out = *make_pipe(), err = *make_pipe();
+  SpawnRequest request = shell("cat >/dev/null; echo out; echo err >&2");
+  request.in = in.read_end.get();
+  request.out = out.write_end.get();
+  request.err = err.write_end.get();
+  const auto pid = spawner.spawn(request);
+  REQUIRE(pid);
+  for (Fd* end : {&in.read_end, &in.write_end, &out.write_end, &err.write_end}) end->reset();
+  CHECK(all_from(out.read_end) == "out\n");
+  CHECK(all_from(err.read_end) == "err\n");
+  CHECK(wait_for(*pid).ok());
+  request.cwd = "/no/such/folder";
+  request.in = 9999;
+  CHECK_FALSE(spawner.spawn(request));
+  CHECK(wait_for(*spawner.spawn({.argv = {"/bin/true"}, .env = {}, .cwd = {}})).ok());
+}
+
 TEST_CASE("an end is told as it was") {
   CHECK(wait_for(*spawn(shell("exit 3"))) == ExitStatus::exited(3));
   CHECK(wait_for(*spawn(shell("exit 255"))) == ExitStatus::exited(255));
