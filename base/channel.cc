@@ -9,6 +9,7 @@ namespace kolo {
 namespace {
 
 constexpr std::size_t kReadBytes = 256 * 1024;
+constexpr auto kTogether = std::chrono::milliseconds(10);
 
 }  // namespace
 
@@ -28,10 +29,12 @@ Channel::Channel(Loop& loop, Fd in, Fd out, std::size_t body_limit, std::optiona
 void Channel::queue(Bytes bytes) {
   if (ended_) return;
   append(outgoing_, bytes);
-  if (!writable_) write_now();
+  const bool may_wait = answering_since_ && loop_.now() < *answering_since_ + kTogether;
+  if (!writable_ && !may_wait) write_now();
 }
 
 void Channel::write_now() {
+  if (answering_since_) answering_since_ = loop_.now();
   while (backlog() > 0) {
     const auto moved = write_some(out(), ByteView(outgoing_).subspan(written_));
     // Whoever went away may have left words that are still to be read; the reading side ends it.
@@ -71,7 +74,11 @@ void Channel::on_readable() {
   if (!moved) return end(moved.error().code() == Errc::closed ? end_of_stream() : moved.error());
   if (moved->again) return;
   if (moved->bytes == 0) return end(end_of_stream());
-  if (auto taken = take(ByteView(buffer).first(moved->bytes)); !taken) end(taken.error());
+  answering_since_ = loop_.now();
+  const auto taken = take(ByteView(buffer).first(moved->bytes));
+  answering_since_.reset();
+  if (!writable_) write_now();
+  if (!taken) end(taken.error());
 }
 
 Error Channel::end_of_stream() const {

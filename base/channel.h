@@ -65,6 +65,9 @@ class Channel {
   std::size_t written_ = 0;
   std::uint64_t last_sent_ = 0;
   bool ended_ = false;
+  // Set while what arrived together is taken.  What is said in answer goes out together too, so
+  // that the other side is not woken for each word; but none waits for long.
+  std::optional<TimePoint> answering_since_;
 };
 
 }  // namespace kolo

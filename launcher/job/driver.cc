@@ -341,6 +341,7 @@ void Driver::on_host(const std::string& host, const agent::Knocked& knocked) {
 void Driver::arrange() {
   for (const auto step : {&Driver::find_ways, &Driver::open_store, &Driver::place})
     if (auto why = (this->*step)()) return hear(*why);
+  recipes_.emplace(setting_, plan_);
   hear(heard::Arranged{});
 }
 
@@ -514,7 +515,7 @@ HostShare Driver::share_of(const Slot& slot) {
 
 void Driver::carry_out(const order::Start& start) {
   const Slot& slot = plan_.slots[start.rank];
-  const Recipe recipe = make_recipe(setting_, slot, plan_, share_of(slot));
+  const Recipe recipe = recipes_->recipe_for(slot, share_of(slot));
   session_of(start.rank)
       .send(agent::Start{static_cast<std::uint32_t>(start.rank), recipe.argv, recipe.env,
                          recipe.cwd, static_cast<std::uint32_t>(spec_.umask),

@@ -112,6 +112,7 @@ class Driver {
   std::map<std::string, Door> ways_;    // to each host, once they are known
   std::unique_ptr<StoreServer> store_;  // the same
   std::vector<Place> places_;           // by rank, once all hosts are known
+  std::optional<Recipes> recipes_;      // the same
   Feeder feeder_;
 
   // Given back with this driver: when no process is left to be ended, a signal may end us, who

@@ -165,7 +165,7 @@ HostShare share_of_some_host(const Placement& placement) {
 std::vector<Variable> common_variables(const JobSpec& spec, const Plan& plan) {
   const Setting setting{spec.command, spec.environment, spec.cwd, {}, {}, spec.placement.ports, {}};
   const Slot& slot = plan.slots.front();
-  const auto recipe = make_recipe(setting, slot, plan, share_of_some_host(spec.placement));
+  const auto recipe = Recipes(setting, plan).recipe_for(slot, share_of_some_host(spec.placement));
   std::set<Variable> others;
   for (auto& variable : user_variables({spec.environment.inherited, spec.environment.rules}))
     others.insert(std::move(variable));

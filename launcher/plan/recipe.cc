@@ -14,8 +14,6 @@ namespace kolo {
 
 namespace {
 
-using Variables = std::map<std::string, std::string, std::less<>>;
-
 const std::string kDefaults = "KOLO_DEFAULTS";  // names of what we set because nobody had
 
 // What means something to the launcher's own shell only.
@@ -60,8 +58,8 @@ void put(Variables& to, const std::vector<std::string>& entries) {
   }
 }
 
-// `tunables`: those that are not the same for all hosts.
-Variables variables_of(const WorkerEnvironment& environment, std::vector<Variable> tunables) {
+// Without those of -x.
+Variables before_exports(const WorkerEnvironment& environment) {
   Variables out;
   // Of a name that is there twice the first counts, as for getenv.
   for (const std::string& entry : environment.inherited)
@@ -69,8 +67,6 @@ Variables variables_of(const WorkerEnvironment& environment, std::vector<Variabl
       out.try_emplace(std::move(name), std::move(value));
   forget_defaults(out);
   put(out, environment.tunables);
-  put(out, std::move(tunables));
-  put(out, environment.exported);
   return out;
 }
 
@@ -88,7 +84,8 @@ std::vector<Variable> interface_variables(const HostShare& share) {
 }  // namespace
 
 std::vector<Variable> user_variables(const WorkerEnvironment& environment) {
-  const Variables variables = variables_of(environment, {});
+  Variables variables = before_exports(environment);
+  put(variables, environment.exported);
   return {variables.begin(), variables.end()};
 }
 
@@ -148,25 +145,39 @@ bool is_ours(std::string_view name) {
          has(job_variables({}, {}));
 }
 
-Recipe make_recipe(const Setting& setting, const Slot& slot, const Plan& plan,
-                   const HostShare& share) {
-  const bool is_wish = !share.chosen.empty();
-  Variables variables = variables_of(
-      setting.environment, is_wish ? interface_variables(share) : std::vector<Variable>());
+// For hundreds of workers: what they have in common is looked at once.
+Recipes::Recipes(const Setting& setting, const Plan& plan)
+    : setting_(setting), plan_(plan), common_(before_exports(setting.environment)) {
+  put(exported_, setting.environment.exported);
+  put(common_, setting.environment.exported);
+  put(common_, job_variables(setting, plan));
+  // Of a job that this one runs in.
+  common_.erase("KOLO_GPU");
+  common_.erase("KOLO_PORT_RANGE");
+  if (setting.ports.first != 0) common_["KOLO_PORT_RANGE"] = setting.ports.text();
+}
+
+Recipe Recipes::recipe_for(const Slot& slot, const HostShare& share) const {
+  Variables own;
+  // Between options and -x; the defaults are below both.
+  if (!share.chosen.empty())
+    for (auto& [name, value] : interface_variables(share))
+      if (!exported_.contains(name)) own.emplace(name, value);
   std::string defaults;
   for (const auto& [name, value] : default_variables(slot, share))
-    if (variables.try_emplace(name, value).second) defaults += (defaults.empty() ? "" : ",") + name;
-  put(variables, job_variables(setting, plan));
-  put(variables, slot_variables(slot, plan));
-  variables.erase("KOLO_GPU");  // of a job that this one runs in
-  put(variables, share.gpu);
-  variables["KOLO_ADDRESS"] = share.ip;
-  variables.erase("KOLO_PORT_RANGE");
-  if (setting.ports.first != 0) variables["KOLO_PORT_RANGE"] = setting.ports.text();
-  variables[kDefaults] = defaults;
-  Recipe recipe{setting.command, {}, setting.cwd};
-  for (const auto& [name, value] : variables)
-    recipe.env.push_back(fmt::format("{}={}", name, value));
+    if (!common_.contains(name) && own.try_emplace(name, value).second)
+      defaults += (defaults.empty() ? "" : ",") + name;
+  put(own, slot_variables(slot, plan_));
+  put(own, share.gpu);
+  own["KOLO_ADDRESS"] = share.ip;
+  own[kDefaults] = defaults;
+
+  Recipe recipe{setting_.command, {}, setting_.cwd};
+  const auto by_name = [](const Variable& a, const Variable& b) { return a.first < b.first; };
+  std::vector<Variable> all;
+  std::set_union(own.begin(), own.end(), common_.begin(), common_.end(), std::back_inserter(all),
+                 by_name);
+  for (const auto& [name, value] : all) recipe.env.push_back(fmt::format("{}={}", name, value));
   return recipe;
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +13,8 @@
 namespace kolo {
 
 using Variable = std::pair<std::string, std::string>;  // name, value
+
+using Variables = std::map<std::string, std::string, std::less<>>;
 
 // How to start one worker.
 struct Recipe {
@@ -71,8 +74,18 @@ bool is_ours(std::string_view name);
 // What it is given if the user has not set it.
 std::vector<Variable> default_variables(const Slot&, const HostShare&);
 
-// Pure.  A variable of ours replaces one of the
-// same name that the launcher itself was started with, so that a job may start another.
-Recipe make_recipe(const Setting&, const Slot&, const Plan&, const HostShare&);
+// Pure.  A variable of ours replaces one of the same name that the launcher itself was started
+// with, so that a job may start another.
+class Recipes {
+ public:
+  Recipes(const Setting&, const Plan&);  // both outlive it
+
+  Recipe recipe_for(const Slot&, const HostShare&) const;
+
+ private:
+  const Setting& setting_;
+  const Plan& plan_;
+  Variables exported_, common_;
+};
 
 }  // namespace kolo

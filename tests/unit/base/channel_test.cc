@@ -5,6 +5,7 @@
 
 #include <catch2/catch.hpp>
 #include <string>
+#include <thread>
 
 #include "allocations.h"
 #include "base/socket.h"
@@ -105,6 +106,35 @@ TEST_CASE("two pipes serve as well as one socket, and need not be non-blocking b
   run_until(loop, [&] { return !b.heard.empty() && !a.heard.empty(); });
   CHECK(b.heard == Heard{big});
   CHECK(a.heard == Heard{"back"});
+}
+
+TEST_CASE("answers to what came together go out together, unless it takes long") {
+  Loop loop;
+  Pair pair = connected_pair();
+  const auto waits_there = [&]() -> bool {
+    return static_cast<bool>(wait_for_any({{pair.a.get(), true, false}}, Deadline::in(0s)));
+  };
+  std::vector<bool> seen;  // there, before each answer
+  bool slow = false;
+  std::unique_ptr<Channel> echo;
+  const auto answer = [&](const Frame&) -> Result<Unit> {
+    seen.push_back(waits_there());
+    echo->send(Words(Word{"answer"}));
+    if (slow) std::this_thread::sleep_for(20ms);
+    return Unit{};
+  };
+  echo = std::make_unique<Channel>(loop, std::move(pair.b), Fd(), kLimit, std::nullopt,
+                                   Channel::Events{answer, [](const Error&) {}, {}});
+  SECTION("together") {}
+  SECTION("not together") {
+    slow = true;
+  }
+  Bytes three;
+  for (int i = 0; i < 3; ++i) append(three, frame_of("question"));
+  write_raw(pair.a, three);
+  run_until(loop, [&] { return seen.size() == 3; });
+  CHECK(seen == std::vector<bool>{false, false, slow});
+  CHECK(waits_there());
 }
 
 TEST_CASE("a backlog larger than any buffer flows, whole and in order") {

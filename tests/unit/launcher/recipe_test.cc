@@ -29,7 +29,9 @@ struct Job {
 
   HostShare share = kShare;
 
-  Recipe recipe(int rank) const { return make_recipe(setting, plan.slots[rank], plan, share); }
+  Recipe recipe(int rank) const {
+    return Recipes(setting, plan).recipe_for(plan.slots[rank], share);
+  }
 
   std::map<std::string, std::string> variables(int rank) const {
     std::map<std::string, std::string> out;
