@@ -5,8 +5,6 @@
 #include <openssl/hmac.h>
 #include <unistd.h>
 
-#include <mutex>
-
 #include "base/assert.h"
 
 namespace kolo {
@@ -24,11 +22,30 @@ std::array<std::uint8_t, N> random_bytes() {
 
 }  // namespace
 
+namespace {
+
+constexpr std::uint64_t kOurs = OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT;
+constexpr std::uint64_t kDigestsOnly = kOurs | OPENSSL_INIT_NO_LOAD_CRYPTO_STRINGS |
+                                       OPENSSL_INIT_NO_ADD_ALL_CIPHERS |
+                                       OPENSSL_INIT_NO_ADD_ALL_DIGESTS;
+
+// The first call counts: OpenSSL does not catch up on what it was once told to leave out.
+std::uint64_t prepare(std::uint64_t options) {
+  static const std::uint64_t first = [options] {
+    OPENSSL_init_crypto(options, nullptr);
+    return options;
+  }();
+  return first;
+}
+
+void prepare_digests() {
+  prepare(kDigestsOnly);
+}
+
+}  // namespace
+
 void prepare_openssl() {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    OPENSSL_init_crypto(OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT, nullptr);
-  });
+  KOLO_ASSERT(prepare(kOurs) == kOurs);
 }
 
 Key Key::random() {
@@ -66,7 +83,7 @@ std::string Key::hex() const {
 }
 
 Digest sha256(ByteView message) {
-  prepare_openssl();
+  prepare_digests();
   Digest out;
   unsigned size = 0;
   KOLO_ASSERT(
@@ -76,7 +93,7 @@ Digest sha256(ByteView message) {
 }
 
 Digest hmac_sha256(const Key& key, ByteView message) {
-  prepare_openssl();
+  prepare_digests();
   Digest out;
   unsigned size = 0;
   KOLO_ASSERT(HMAC(EVP_sha256(), key.bytes.data(), static_cast<int>(key.bytes.size()),
@@ -86,7 +103,7 @@ Digest hmac_sha256(const Key& key, ByteView message) {
 }
 
 std::array<std::uint8_t, 20> hmac_sha1(ByteView key, ByteView message) {
-  prepare_openssl();
+  prepare_digests();
   std::array<std::uint8_t, 20> out;
   unsigned size = 0;
   KOLO_ASSERT(HMAC(EVP_sha1(), key.data(), static_cast<int>(key.size()), message.data(),

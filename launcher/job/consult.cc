@@ -164,7 +164,7 @@ class Consulting {
   void open(Visit& visit) {
     visit.opened = true;
     auto session =
-        Session::start(loop_,
+        Session::start(loop_, spawner_,
                        agent_command(spec_.self, *visit.host, spec_.reach, visit.report.is_here,
                                      spec_.start_timeout),
                        {.on_message = [this, &visit](const agent::Up& up,
@@ -392,6 +392,7 @@ class Consulting {
   const agent::Inspect question_;
   const Key key_ = Key::random();
   Loop loop_;
+  Spawner spawner_;
   std::optional<Reception> reception_;
   std::deque<Visit> visits_;  // which stay where they are
   std::vector<doctor::Route> routes_;

@@ -136,7 +136,7 @@ const HostSpec& Driver::named(const std::string& host) const {
 
 void Driver::open_session(const std::string& host) {
   auto session = Session::start(
-      loop_,
+      loop_, spawner_,
       agent_command(spec_.self, named(host), spec_.reach, is_here(host), policy_.start_timeout),
       {.on_message = [this, host](const agent::Up& up,
                                   std::uint64_t seq) { on_message(host, up, seq); },

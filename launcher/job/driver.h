@@ -102,6 +102,7 @@ class Driver {
   std::set<std::string> here_;                                // hosts that are this machine
   std::deque<std::string> to_open_;                           // hosts whose turn is still to come
   std::set<std::string> connecting_;                          // hosts that are not this machine
+  Spawner spawner_;                                           // of sessions
   std::map<std::string, std::unique_ptr<Session>> sessions_;  // by host
   std::map<std::string, TimePoint> last_heard_;               // the same, of those that are ready
   std::map<std::string, agent::Facts> facts_;                 // the same

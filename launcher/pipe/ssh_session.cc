@@ -9,7 +9,6 @@
 
 #include <utility>
 
-#include "base/crypto.h"
 #include "launcher/pipe/key_agent.h"
 #include "launcher/pipe/ssh_wire.h"
 
@@ -114,7 +113,6 @@ Result<std::unique_ptr<SshSession>> SshSession::shake_hands(Fd socket, const std
                                                             Deadline deadline) {
   // libssh closes the socket that it was given, and so do we ours.
   const int theirs = ::dup(socket.get());
-  prepare_openssl();
   ssh_init();
   std::unique_ptr<SshSession> self(new SshSession(std::move(socket)));
   prepare(self->session_, theirs, host, user, key_algorithms);

@@ -246,6 +246,7 @@ bool rest(Duration pause, Deadline deadline) {
 }  // namespace
 
 Reach<Way> ssh_way(const Target& target) {
+  prepare_openssl();
   const auto around = own_surroundings();
   const Destination to = destination_of(
       target, read_ssh_config(target.host, target.user, target.port, around), around);

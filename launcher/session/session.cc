@@ -27,7 +27,8 @@ std::string text_of_end(const ExitStatus& status) {
 
 }  // namespace
 
-Result<std::unique_ptr<Session>> Session::start(Loop& loop, const Command& command, Events events) {
+Result<std::unique_ptr<Session>> Session::start(Loop& loop, Spawner& spawner,
+                                                const Command& command, Events events) {
   auto down = make_pipe(), up = make_pipe();
   if (!down) return down.error();
   if (!up) return up.error();
@@ -35,14 +36,14 @@ Result<std::unique_ptr<Session>> Session::start(Loop& loop, const Command& comma
   for (const Fd* mine : {&down->write_end, &up->read_end})
     if (auto set = set_nonblocking(mine->get()); !set) return set.error();
 
-  const auto pid = spawn({.argv = command.argv,
-                          .env = own_environment(),
-                          .cwd = {},
-                          .in = down->read_end.get(),
-                          .out = up->write_end.get(),
-                          .err = -1,
-                          .new_session = true,
-                          .death_signal = 0});
+  const auto pid = spawner.spawn({.argv = command.argv,
+                                  .env = own_environment(),
+                                  .cwd = {},
+                                  .in = down->read_end.get(),
+                                  .out = up->write_end.get(),
+                                  .err = -1,
+                                  .new_session = true,
+                                  .death_signal = 0});
   if (!pid) return pid.error();
   Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0)));
   if (!pidfd) return Error::from_errno("watching a process");

@@ -29,7 +29,7 @@ class Session {
     std::function<void(const std::string& why)> on_end;
   };
 
-  static Result<std::unique_ptr<Session>> start(Loop&, const Command&, Events);
+  static Result<std::unique_ptr<Session>> start(Loop&, Spawner&, const Command&, Events);
   ~Session();
 
   void send(const agent::Down& message) {
