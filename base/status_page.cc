@@ -1,6 +1,7 @@
 #include "base/status_page.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -37,25 +38,43 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "it is shared by 
 constexpr std::uint64_t kMagic = 0x3153'5554'4154'534b;  // "KSTATUS1"
 constexpr std::size_t kPageBytes = 4096;
 static_assert(sizeof(Page) <= kPageBytes);
+constexpr std::size_t kPages = 64;  // on a sheet
+constexpr std::size_t kSheetBytes = kPages * kPageBytes;
 
 // The file can no longer shrink, which would be SIGBUS for whoever reads it.
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 Mapping::~Mapping() {
-  if (page_) ::munmap(page_, kPageBytes);
+  if (at_) ::munmap(at_, bytes_);
+}
+
+Page& Mapping::page(std::size_t index) const {
+  return *reinterpret_cast<Page*>(static_cast<std::byte*>(at_) + index * kPageBytes);
 }
 
 namespace {
 
-Mapping map(int fd) {
-  void* at = ::mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-  return Mapping(at == MAP_FAILED ? nullptr : static_cast<Page*>(at));
+Mapping map(int fd, std::size_t first, std::size_t pages) {
+  const auto bytes = pages * kPageBytes;
+  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+                    static_cast<off_t>(first * kPageBytes));
+  return at == MAP_FAILED ? Mapping() : Mapping(at, bytes);
 }
 
-bool is_page(int fd) {
+bool is_sheet(int fd) {
   struct stat info;
-  return ::fstat(fd, &info) == 0 && info.st_size == kPageBytes &&
+  return ::fstat(fd, &info) == 0 && info.st_size == kSheetBytes &&
          ::fcntl(fd, F_GET_SEALS) == kSeals;
+}
+
+Result<Sheet> make_sheet() {
+  Fd fd(::memfd_create("kolo-status", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (!fd) return Error::from_errno("making status pages");
+  if (::ftruncate(fd.get(), kSheetBytes) != 0 || ::fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0)
+    return Error::from_errno("making status pages");
+  Mapping pages = map(fd.get(), 0, kPages);
+  if (!pages) return Error::from_errno("mapping status pages");
+  return Sheet{std::move(fd), std::move(pages)};
 }
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
@@ -121,15 +140,19 @@ void publish(Page& page, Fill fill) {
 
 using namespace status_page;
 
-Result<StatusPage> StatusPage::create() {
-  Fd fd(::memfd_create("kolo-status", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!fd) return Error::from_errno("making a status page");
-  if (::ftruncate(fd.get(), kPageBytes) != 0 || ::fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0)
-    return Error::from_errno("making a status page");
-  Mapping page = map(fd.get());
-  if (!page) return Error::from_errno("mapping a status page");
-  (*page).magic.store(kMagic, std::memory_order_release);
-  return StatusPage(std::move(fd), std::move(page));
+Result<StatusPage> StatusBoard::next() {
+  if (!sheet_ || used_ == kPages) {
+    auto sheet = make_sheet();
+    if (!sheet) return sheet.error();
+    sheet_ = std::make_shared<const Sheet>(std::move(*sheet));
+    used_ = 0;
+  }
+  sheet_->pages.page(used_).magic.store(kMagic, std::memory_order_release);
+  return StatusPage(sheet_, used_++);
+}
+
+std::string StatusPage::handle(int fd) const {
+  return fmt::format("{}:{}", fd, index_);
 }
 
 Status StatusPage::read() const {
@@ -137,7 +160,7 @@ Status StatusPage::read() const {
   // operation takes; a second look is rare, and more of them mean that the page is not written by
   // the rules.
   constexpr int kLooks = 10'000;
-  const Page& page = *page_;
+  const Page& page = sheet_->pages.page(index_);
   Status status;
   for (int look = 0; look < kLooks; ++look) {
     const auto turn = page.turn.load(std::memory_order_acquire);
@@ -150,13 +173,16 @@ Status StatusPage::read() const {
   return status;
 }
 
-StatusWriter StatusWriter::open(const char* number) {
-  const auto fd = parse_int(number ? number : "");
+StatusWriter StatusWriter::open(const char* handle) {
+  const auto parts = split(handle ? handle : "", ':');
+  if (parts.size() != 2) return {};
+  const auto fd = parse_int(parts[0]), place = parse_int(parts[1]);
   if (!fd || *fd < 0 || *fd > 1 << 20) return {};
+  if (!place || *place < 0 || *place >= static_cast<long long>(kPages)) return {};
   const int descriptor = static_cast<int>(*fd);
-  if (!is_page(descriptor)) return {};
-  Mapping page = map(descriptor);
-  if (!page || (*page).magic.load(std::memory_order_acquire) != kMagic) return {};
+  if (!is_sheet(descriptor)) return {};
+  Mapping page = map(descriptor, static_cast<std::size_t>(*place), 1);
+  if (!page || page.page(0).magic.load(std::memory_order_acquire) != kMagic) return {};
   // It stays open, for a second context of this process, but is none of its children's business.
   ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
 
@@ -168,7 +194,7 @@ StatusWriter StatusWriter::open(const char* number) {
 
 void StatusWriter::say(std::string_view text) {
   if (mark_.here())
-    publish(*page_, [&](Said& next, const Said& last) {
+    publish(page_.page(0), [&](Said& next, const Said& last) {
       put_text(next, text);
       put_counts(next, last.begun.load(kRelaxed), last.finished.load(kRelaxed));
     });
@@ -176,7 +202,7 @@ void StatusWriter::say(std::string_view text) {
 
 void StatusWriter::begin(std::string_view operation) {
   if (mark_.here())
-    publish(*page_, [&](Said& next, const Said& last) {
+    publish(page_.page(0), [&](Said& next, const Said& last) {
       put_text(next, operation);
       put_counts(next, last.begun.load(kRelaxed) + 1, last.finished.load(kRelaxed));
     });
@@ -184,7 +210,7 @@ void StatusWriter::begin(std::string_view operation) {
 
 void StatusWriter::finish() {
   if (mark_.here())
-    publish(*page_, [&](Said& next, const Said& last) {
+    publish(page_.page(0), [&](Said& next, const Said& last) {
       next.size.store(last.size.load(kRelaxed), std::memory_order_release);
       for (std::size_t i = 0; i < kWords; ++i)
         next.text[i].store(last.text[i].load(kRelaxed), std::memory_order_release);

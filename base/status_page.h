@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -29,27 +30,37 @@ struct Status {
 };
 
 inline constexpr std::size_t kStatusTextBytes = 200;
-// By this a worker learns the number of the descriptor.
-inline constexpr const char* kStatusVariable = "KOLO_STATUS_FD";
+// By this a worker learns the number of the descriptor, and which of the pages there is its own.
+inline constexpr const char* kStatusVariable = "KOLO_STATUS";
 
 namespace status_page {
 struct Page;
 
-// Owns a shared mapping of it.
+// Owns a shared mapping of some of them.
 class Mapping {
  public:
-  explicit Mapping(Page* page = nullptr) : page_(page) {}
-  Mapping(Mapping&& other) noexcept : page_(std::exchange(other.page_, nullptr)) {}
+  Mapping() = default;
+  Mapping(void* at, std::size_t bytes) : at_(at), bytes_(bytes) {}
+  Mapping(Mapping&& other) noexcept
+      : at_(std::exchange(other.at_, nullptr)), bytes_(other.bytes_) {}
   Mapping& operator=(Mapping&& other) noexcept {
-    std::swap(page_, other.page_);
+    std::swap(at_, other.at_);
+    std::swap(bytes_, other.bytes_);
     return *this;
   }
   ~Mapping();
-  Page& operator*() const { return *page_; }
-  explicit operator bool() const { return page_; }
+  Page& page(std::size_t index) const;
+  explicit operator bool() const { return at_; }
 
  private:
-  Page* page_;
+  void* at_ = nullptr;
+  std::size_t bytes_ = 0;
+};
+
+// A file of pages, which can neither grow nor shrink.
+struct Sheet {
+  Fd fd;
+  Mapping pages;
 };
 }  // namespace status_page
 
@@ -59,17 +70,28 @@ class Mapping {
 // there is bounded and printable.
 class StatusPage {
  public:
-  static Result<StatusPage> create();
-
-  int fd() const { return fd_.get(); }  // to be handed to the worker
-  void handed_over() { fd_.reset(); }   // it has its own now
+  int fd() const { return sheet_->fd.get(); }  // to be handed to the worker
+  std::string handle(int fd) const;            // for kStatusVariable, if that is its number there
   Status read() const;
 
  private:
-  StatusPage(Fd fd, status_page::Mapping page) : fd_(std::move(fd)), page_(std::move(page)) {}
+  friend class StatusBoard;
+  StatusPage(std::shared_ptr<const status_page::Sheet> sheet, std::size_t index)
+      : sheet_(std::move(sheet)), index_(index) {}
 
-  Fd fd_;
-  status_page::Mapping page_;
+  std::shared_ptr<const status_page::Sheet> sheet_;
+  std::size_t index_;
+};
+
+// Where an agent has the pages for its workers from.  A file for each page would take as long to
+// make as a pipe and a half; so workers of one agent, who are all of one user, share them.
+class StatusBoard {
+ public:
+  Result<StatusPage> next();
+
+ private:
+  std::shared_ptr<const status_page::Sheet> sheet_;
+  std::size_t used_ = 0;
 };
 
 // The worker's side.  Costs some tens of nanoseconds and no system call.  Belongs to one thread at
@@ -81,7 +103,7 @@ class StatusWriter {
 
   // From what kStatusVariable says.  Tells nobody if there is no such page behind that number: a
   // script in between may have closed it, or have it used for something else.
-  static StatusWriter open(const char* number);
+  static StatusWriter open(const char* handle);
 
   explicit operator bool() const { return static_cast<bool>(page_); }
 

@@ -100,6 +100,7 @@ class Agent {
   OomWatch oom_{home_};
   std::optional<Loop::Timer> accounts_timer_;
   Spawner spawner_;
+  StatusBoard board_;
   std::map<std::uint32_t, std::unique_ptr<Worker>> workers_;
   struct Look {
     std::vector<std::uint32_t> workers;
@@ -203,7 +204,7 @@ void Agent::on(Start&& start) {
   if (workers_.contains(id))
     return refuse(id, Error(Errc::exists, "a worker of this number was started before"));
   auto worker =
-      Worker::start(loop_, spawner_, std::move(start),
+      Worker::start(loop_, spawner_, board_, std::move(start),
                     {.on_output = [this, id](Stream s, ByteView bytes) { on_output(id, s, bytes); },
                      .on_taken =
                          [this, id](std::size_t bytes) {

@@ -26,8 +26,8 @@ Worker::Worker(Loop& loop, Events events)
       events_(std::move(events)),
       sources_{{Stream::out, {}, {}}, {Stream::err, {}, {}}} {}
 
-Result<std::unique_ptr<Worker>> Worker::start(Loop& loop, Spawner& spawner, Start start,
-                                              Events events) {
+Result<std::unique_ptr<Worker>> Worker::start(Loop& loop, Spawner& spawner, StatusBoard& board,
+                                              Start start, Events events) {
   auto in = source_of_input(start), out = make_pipe(), err = make_pipe();
   if (!in) return in.error();
   if (!out) return out.error();
@@ -40,8 +40,9 @@ Result<std::unique_ptr<Worker>> Worker::start(Loop& loop, Spawner& spawner, Star
   std::unique_ptr<Worker> worker(new Worker(loop, std::move(events)));
   worker->id_ = start.worker;
   // Without it we do not know what it tells.
-  if (auto page = StatusPage::create()) worker->page_ = std::move(*page);
-  if (worker->page_) start.env.push_back(fmt::format("{}={}", kStatusVariable, kExtraFd));
+  if (auto page = board.next()) worker->page_ = std::move(*page);
+  if (worker->page_)
+    start.env.push_back(fmt::format("{}={}", kStatusVariable, worker->page_->handle(kExtraFd)));
 
   const auto pid = spawner.spawn({.argv = std::move(start.argv),
                                   .env = std::move(start.env),
@@ -58,7 +59,6 @@ Result<std::unique_ptr<Worker>> Worker::start(Loop& loop, Spawner& spawner, Star
   if (!pid) return pid.error();
 
   worker->pid_ = *pid;
-  if (worker->page_) worker->page_->handed_over();
   worker->input_ = std::move(in->write_end);
   worker->sources_[0].fd = std::move(out->read_end);
   worker->sources_[1].fd = std::move(err->read_end);

@@ -23,7 +23,7 @@ class Worker {
     std::function<void(std::size_t)> on_taken;  // so many bytes of its input
   };
 
-  static Result<std::unique_ptr<Worker>> start(Loop&, Spawner&, Start, Events);
+  static Result<std::unique_ptr<Worker>> start(Loop&, Spawner&, StatusBoard&, Start, Events);
 
   // Gives it a cgroup of its own below that one.  Whether that can be had.
   bool enter_cgroup(const Cgroup& home);

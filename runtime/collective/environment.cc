@@ -115,7 +115,7 @@ Result<JobEnvironment> read_environment(const Lookup& lookup) {
   }
   read.seconds("KOLO_TIMEOUT_SECONDS", environment.operation_timeout);
   read.seconds("HOROVOD_START_TIMEOUT", environment.start_timeout);
-  if (const char* number = lookup(kStatusVariable)) environment.status_fd = number;
+  if (const char* handle = lookup(kStatusVariable)) environment.status = handle;
   if (read.error()) return *read.error();
   return environment;
 }

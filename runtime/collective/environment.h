@@ -36,7 +36,7 @@ struct JobEnvironment {
   std::optional<Meeting> meeting;  // none: a single process that nobody launched
   std::chrono::seconds operation_timeout{300};
   std::chrono::seconds start_timeout{30};  // Horovod's
-  std::string status_fd;  // the number of a descriptor; empty: nobody wants to know how we are
+  std::string status;  // where to write it down; empty: nobody wants to know how we are
 };
 
 // getenv, or a test's.  Null for what is not set.

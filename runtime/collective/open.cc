@@ -27,7 +27,7 @@ Outcome<std::unique_ptr<Communicator>> connect(const JobEnvironment& environment
 }  // namespace
 
 Outcome<std::unique_ptr<Communicator>> open_communicator(const JobEnvironment& environment) {
-  auto status = StatusWriter::open(environment.status_fd.c_str());
+  auto status = StatusWriter::open(environment.status.c_str());
   status.say("meeting the other workers");
   auto communicator = connect(environment);
   status.say(communicator ? "has met the other workers, no collective yet"

@@ -1,6 +1,7 @@
 #include "base/status_page.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,13 +15,17 @@ namespace kolo {
 namespace {
 
 StatusPage make_page() {
-  auto page = StatusPage::create();
+  auto page = StatusBoard().next();
   REQUIRE(page);
   return std::move(*page);
 }
 
 StatusWriter writer_of(const StatusPage& page) {
-  return StatusWriter::open(std::to_string(page.fd()).c_str());
+  return StatusWriter::open(page.handle(page.fd()).c_str());
+}
+
+std::string handle_of(const Fd& fd) {
+  return std::to_string(fd.get()) + ":0";
 }
 
 template <class Body>
@@ -69,6 +74,14 @@ TEST_CASE("what a worker does can be read, and when it said so") {
   writer.say("barrier(), waiting for rank 3");
   CHECK(page.read().text == "barrier(), waiting for rank 3");
   CHECK(page.read().begun == 2);
+}
+
+TEST_CASE("each worker has a page of its own, also when there are more than fit into a file") {
+  StatusBoard board;
+  std::vector<StatusPage> pages;
+  for (int i = 0; i < 150; ++i) pages.push_back(*board.next());
+  for (std::size_t i = 0; i < pages.size(); ++i) writer_of(pages[i]).say(std::to_string(i));
+  for (std::size_t i = 0; i < pages.size(); ++i) CHECK(pages[i].read().text == std::to_string(i));
 }
 
 TEST_CASE("a second writer of the worker counts on") {
@@ -128,24 +141,28 @@ TEST_CASE("a child that the worker executes does not get the descriptor") {
   const auto page = make_page();
   const Fd handed(::fcntl(page.fd(), F_DUPFD, 3));
   REQUIRE(::fcntl(handed.get(), F_GETFD) == 0);
-  REQUIRE(StatusWriter::open(std::to_string(handed.get()).c_str()));
+  REQUIRE(StatusWriter::open(page.handle(handed.get()).c_str()));
   CHECK(::fcntl(handed.get(), F_GETFD) == FD_CLOEXEC);
 }
 
 TEST_CASE("what is no status page is left alone") {
-  for (const char* number : {"", "x", "-1", "99999", "3x", "9999999999999999999"})
+  for (const char* number : {"", "x", "-1:0", "99999:0", "3x:0", "9999999999999999999:0", ":", "0"})
     CHECK_FALSE(StatusWriter::open(number));
   CHECK_FALSE(StatusWriter::open(nullptr));
 
   const Fd nothing(::open("/dev/null", O_RDWR));
-  CHECK_FALSE(StatusWriter::open(std::to_string(nothing.get()).c_str()));
+  CHECK_FALSE(StatusWriter::open(handle_of(nothing).c_str()));
   CHECK(::fcntl(nothing.get(), F_GETFD) == 0);  // nor is anything set on it
 
   const Fd plain(::memfd_create("another", MFD_ALLOW_SEALING));
-  REQUIRE(::ftruncate(plain.get(), 4096) == 0);
-  CHECK_FALSE(StatusWriter::open(std::to_string(plain.get()).c_str()));
+  REQUIRE(::ftruncate(plain.get(), 64 * 4096) == 0);
+  CHECK_FALSE(StatusWriter::open(handle_of(plain).c_str()));
   REQUIRE(::fcntl(plain.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0);
-  CHECK_FALSE(StatusWriter::open(std::to_string(plain.get()).c_str()));
+  CHECK_FALSE(StatusWriter::open(handle_of(plain).c_str()));
+
+  const auto page = make_page();
+  for (const auto* index : {"-1", "1", "63", "64", "9999999999999999999", "", "0:0"})
+    CHECK_FALSE(StatusWriter::open(fmt::format("{}:{}", page.fd(), index).c_str()));
 
   StatusWriter nobody;
   nobody.begin("x");

@@ -59,9 +59,9 @@ TEST_CASE("a process that nobody launched is rank 0 of 1, and every collective w
 }
 
 TEST_CASE("a worker tells its agent what it calls, and when that ends") {
-  const auto page = kolo::StatusPage::create();
+  const auto page = kolo::StatusBoard().next();
   REQUIRE(page);
-  ::setenv(kolo::kStatusVariable, std::to_string(page->fd()).c_str(), 1);
+  ::setenv(kolo::kStatusVariable, page->handle(page->fd()).c_str(), 1);
   const Context context = alone();
   ::unsetenv(kolo::kStatusVariable);
   CHECK(page->read().said_anything());

@@ -98,9 +98,9 @@ TEST_CASE("times can be set, and zero means the default") {
 }
 
 TEST_CASE("the number of a descriptor for the status is passed on as it is") {
-  CHECK(read({})->status_fd == "");
-  CHECK(read(with("KOLO_STATUS_FD", "96"))->status_fd == "96");
-  CHECK(read(with("KOLO_STATUS_FD", "nonsense"))->status_fd == "nonsense");
+  CHECK(read({})->status == "");
+  CHECK(read(with("KOLO_STATUS", "96:0"))->status == "96:0");
+  CHECK(read(with("KOLO_STATUS", "nonsense"))->status == "nonsense");
 }
 
 TEST_CASE("the key is never part of an error") {
