@@ -1,6 +1,7 @@
 #include "launcher/agent/oom.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -121,6 +122,16 @@ OomVerdict OomWatch::verdict(pid_t worker, const WorkerCgroup* cgroup) {
     verdict.name = named->name;
   }
   return verdict;
+}
+
+std::string OomVerdict::text() const {
+  constexpr double kMiB = 1 << 20;
+  if (by == By::nobody) return {};
+  std::string text = certain() ? "out of memory" : "probably out of memory";
+  if (limit_bytes)
+    text += fmt::format("; the limit of its cgroup is {:.0f} MiB", *limit_bytes / kMiB);
+  if (peak_bytes) text += fmt::format("; it had {:.0f} MiB at the most", *peak_bytes / kMiB);
+  return text;
 }
 
 }  // namespace kolo::agent

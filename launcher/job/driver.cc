@@ -5,11 +5,9 @@
 
 #include <algorithm>
 #include <csignal>
-#include <span>
 
 #include "launcher/job/consult.h"
 #include "launcher/job/here.h"
-#include "launcher/job/memory.h"
 #include "launcher/network/interfaces.h"
 #include "launcher/output/files.h"
 
@@ -26,18 +24,6 @@ constexpr auto kSecondLook = 200ms;
 
 std::uint32_t milliseconds(Duration d) {
   return static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::milliseconds>(d).count());
-}
-
-// "out of memory: the limit of its cgroup is 20 MiB"
-std::string text_of(const agent::OomVerdict& oom) {
-  constexpr double kMiB = 1 << 20;
-  if (!oom) return {};
-  std::string text = oom.certain() ? "out of memory" : "probably out of memory";
-  if (oom.limit_bytes)
-    text += fmt::format("; the limit of its cgroup is {:.0f} MiB", *oom.limit_bytes / kMiB);
-  if (oom.peak_bytes)
-    text += fmt::format("; it had {:.0f} MiB at the most", *oom.peak_bytes / kMiB);
-  return text;
 }
 
 int exit_code_for(agent::Barrier barrier) {
@@ -62,22 +48,10 @@ int exit_code_for(agent::Barrier barrier) {
   return kExitHostLost;
 }
 
-bool reads(const JobSpec& spec, int rank) {
-  switch (spec.stdin_to.who) {
-    case StdinTo::Who::rank:
-      return spec.stdin_to.rank == rank;
-    case StdinTo::Who::all:
-      return true;
-    case StdinTo::Who::none:
-      return false;
-  }
-  return false;
-}
-
 std::vector<int> readers_of(const JobSpec& spec) {
   std::vector<int> ranks;
   for (int rank = 0; rank < spec.np; ++rank)
-    if (reads(spec, rank)) ranks.push_back(rank);
+    if (spec.stdin_to.reaches(rank)) ranks.push_back(rank);
   return ranks;
 }
 
@@ -93,7 +67,7 @@ Driver::Driver(Loop& loop, std::unique_ptr<Signals> signals, OutputDesk& desk, c
       policy_(policy),
       wording_(std::move(wording)),
       supervisor_(plan_, policy_, loop.now()),
-      addressing_(plan_.hosts()),
+      meeting_(loop, spec, setting_.key, plan_.hosts()),
       feeder_(loop, STDIN_FILENO, readers_of(spec),
               [this](int rank, ByteView bytes, bool ends) {
                 session_of(rank).send(agent::Input{static_cast<std::uint32_t>(rank),
@@ -109,15 +83,10 @@ Driver::Driver(Loop& loop, std::unique_ptr<Signals> signals, OutputDesk& desk, c
   });
 }
 
-// The launcher has doors too, where those who are elsewhere will find the store.
 void Driver::open_sessions() {
   here_ = hosts_here(plan_);
   for (std::string& host : plan_.hosts()) to_open_.push_back(std::move(host));
-  if (here_.size() < to_open_.size()) {
-    reception_.emplace(loop_, setting_.key, Addressing::kLauncher,
-                       narrowed(own_addresses(), spec_.placement.interfaces), setting_.ports);
-    addressing_.has_doors(Addressing::kLauncher, reception_->doors());
-  }
+  if (here_.size() < to_open_.size()) meeting_.open_doors();
   open_next();
 }
 
@@ -279,62 +248,35 @@ void Driver::on_host(const std::string& host, const agent::Ready& ready) {
   connecting_.erase(host);
   open_next();
   const Placement& wish = spec_.placement;
-  agent::Survey survey{wish.gpu_pinning != GpuPinning::none,
-                       wish.bind_to != BindTo::none || wish.report, wish.ports.first,
-                       wish.ports.last, std::nullopt};
-  if (reception_) survey.doors = opener_for(named(host), wish, setting_.key);
-  sessions_.at(host)->send(survey);
+  sessions_.at(host)->send(agent::Survey{
+      wish.gpu_pinning != GpuPinning::none, wish.bind_to != BindTo::none || wish.report,
+      wish.ports.first, wish.ports.last, meeting_.opener_for(named(host))});
 }
 
 void Driver::on_host(const std::string& host, const agent::Facts& facts) {
   facts_[host] = facts;
-  addressing_.has_doors(host, facts.doors);
+  meeting_.has_doors(host, facts.doors);
   ++progress_.hosts_ready;
   note_progress();
   hear(heard::HostReady{host});
   if (progress_.hosts_ready < progress_.hosts) return;
-  if (!reception_) return arrange();
-  recall_ways();
+  if (!meeting_.begin()) return arrange();
   knock();
 }
 
 void Driver::knock() {
-  for (auto& [host, session] : sessions_)
-    session->send(agent::Knock{addressing_.to_knock_at(host)});
-}
-
-std::string Driver::question() const {
-  const auto text = fmt::format("{};{}", addressing_.question(), setting_.ports.text());
-  return hex(sha256(view_of(text)));
-}
-
-void Driver::recall_ways() {
-  if (!spec_.reach.remembers) return;
-  if (const auto known = recall(read_memory(), question(), std::chrono::system_clock::now()))
-    addressing_.assume(*known);
-}
-
-// Not again what was remembered: a better way may have been shut when it was chosen.
-void Driver::remember_ways() {
-  if (!spec_.reach.remembers || addressing_.assumes()) return;
-  KnownWays ways;
-  for (const std::string& host : plan_.hosts())
-    if (const auto way = addressing_.way_to(host)) ways[host] = way->ip;
-  if (const auto way = addressing_.way_to(Addressing::kLauncher))
-    ways[Addressing::kLauncher] = way->ip;
-  if (ways.size() == plan_.hosts().size() + 1)
-    write_memory(remember(read_memory(), question(), ways, std::chrono::system_clock::now()));
+  for (auto& [host, session] : sessions_) session->send(meeting_.knock_for(host));
 }
 
 void Driver::on_host(const std::string& host, const agent::Knocked& knocked) {
-  addressing_.knocked(host, knocked.openings);
-  if (!addressing_.all_knocked()) return;
-  if (addressing_.is_refuted()) {
-    addressing_.assume_nothing();
-    return knock();
+  switch (meeting_.knocked(host, knocked.openings)) {
+    case Meeting::Step::waiting:
+      return;
+    case Meeting::Step::knock_again:
+      return knock();
+    case Meeting::Step::done:
+      return arrange();
   }
-  remember_ways();
-  arrange();
 }
 
 // When all hosts have said what they have, and whom they reach.
@@ -354,19 +296,11 @@ heard::Unfit for_want_of_a_way(const Unmet& unmet, const JobSpec& spec) {
           kExitNetwork};
 }
 
-// When every host is this machine: loopback, unless the user names interfaces.
-Result<Door, Unmet> way_inside(const std::vector<std::string>& interfaces) {
-  if (interfaces.empty()) return kLoopback;
-  const auto doors = narrowed(inner_addresses(), std::span(interfaces).first(1));
-  if (doors.empty()) return Unmet{"localhost", "has no address on interface " + interfaces.front()};
-  return doors.front();
-}
-
 }  // namespace
 
 std::optional<heard::Unfit> Driver::find_ways() {
   for (const std::string& host : plan_.hosts()) {
-    const auto way = reception_ ? addressing_.way_to(host) : way_inside(spec_.placement.interfaces);
+    const auto way = meeting_.way_to(host);
     if (!way) return for_want_of_a_way(way.error(), spec_);
     ways_[host] = *way;
   }
@@ -374,10 +308,9 @@ std::optional<heard::Unfit> Driver::find_ways() {
 }
 
 std::optional<heard::Unfit> Driver::open_store() {
-  const auto way = reception_ ? addressing_.way_to(Addressing::kLauncher)
-                              : way_inside(spec_.placement.interfaces);
+  const auto way = meeting_.way_to(Addressing::kLauncher);
   if (!way) return for_want_of_a_way(way.error(), spec_);
-  reception_.reset();
+  meeting_.close_doors();
   auto store = StoreServer::start(loop_, {way->ip, 0}, setting_.key, {}, setting_.ports);
   if (!store)
     return heard::Unfit{plan_.hosts().front(),
@@ -427,7 +360,7 @@ void Driver::on_host(const std::string& host, const agent::Exited& exited) {
   tell(news::WorkerEnded{rank, host, exited.status});
   if (exited.said.said_anything())
     doings_.try_emplace(rank, Doing{exited.said.text, exited.said.under_way(), {}, {}, 0});
-  hear(heard::Exited{rank, exited.status, text_of(exited.oom), exited.used});
+  hear(heard::Exited{rank, exited.status, exited.oom.text(), exited.used});
 }
 
 void Driver::on_host(const std::string& host, const agent::Ending& ending) {
@@ -519,7 +452,7 @@ void Driver::carry_out(const order::Start& start) {
   session_of(start.rank)
       .send(agent::Start{static_cast<std::uint32_t>(start.rank), recipe.argv, recipe.env,
                          recipe.cwd, static_cast<std::uint32_t>(spec_.umask),
-                         reads(spec_, start.rank), places_[start.rank].cpus});
+                         spec_.stdin_to.reaches(start.rank), places_[start.rank].cpus});
 }
 
 void Driver::carry_out(const order::Signal& signal) {

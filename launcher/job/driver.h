@@ -10,11 +10,10 @@
 #include "base/loop.h"
 #include "launcher/job/feeder.h"
 #include "launcher/job/job.h"
+#include "launcher/job/meeting.h"
 #include "launcher/job/placing.h"
 #include "launcher/job/progress.h"
 #include "launcher/job/signals.h"
-#include "launcher/network/addressing.h"
-#include "launcher/network/reception.h"
 #include "launcher/output/desk.h"
 #include "launcher/plan/plan.h"
 #include "launcher/plan/recipe.h"
@@ -58,9 +57,6 @@ class Driver {
   void on_host(const std::string& host, const agent::Unreached&);
   void on_output(const std::string& host, const agent::Output&, std::uint64_t seq);
 
-  std::string question() const;
-  void recall_ways();
-  void remember_ways();
   void knock();
   void arrange();
   std::optional<heard::Unfit> find_ways();
@@ -108,8 +104,7 @@ class Driver {
   std::map<std::string, agent::Facts> facts_;                 // the same
   std::map<std::string, std::size_t> unacknowledged_;         // the same: bytes of output
   std::map<int, Doing> doings_;                               // by rank, once the job has failed
-  std::optional<Reception> reception_;                        // if some host is elsewhere
-  Addressing addressing_;
+  Meeting meeting_;
   std::map<std::string, Door> ways_;    // to each host, once they are known
   std::unique_ptr<StoreServer> store_;  // the same
   std::vector<Place> places_;           // by rank, once all hosts are known

@@ -23,6 +23,7 @@ namespace kolo {
 struct StdinTo {
   enum class Who { rank, all, none } who = Who::rank;
   int rank = 0;
+  bool reaches(int worker) const { return who == Who::all || (who == Who::rank && rank == worker); }
   bool operator==(const StdinTo&) const = default;
 };
 
