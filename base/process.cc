@@ -102,25 +102,37 @@ struct Passage {
   Trouble trouble;
 };
 
-[[noreturn]] KOLO_UNSANITIZED void fail(Passage& passage, Trouble::Step step) {
-  passage.trouble = {step, errno};
-  ::_exit(127);
+[[noreturn]] KOLO_UNSANITIZED void leave() {
+  for (;;) ::syscall(SYS_exit_group, 127);
 }
 
+[[noreturn]] KOLO_UNSANITIZED void fail(Passage& passage, Trouble::Step step) {
+  passage.trouble = {step, errno};
+  leave();
+}
+
+// For the kernel, all of whose actions and masks are of that size; zeros are the default and none.
+struct KernelSignals {
+  static constexpr std::size_t kMaskBytes = 8;
+  std::array<unsigned long, 4> action{};
+  std::uint64_t mask = 0;
+};
+
 // All that happens between clone and exec, on a stack of its own while we wait.  It must not
-// allocate or lock.
+// allocate or lock.  Plain system calls where a sanitizer has a wrapper that keeps books: they
+// would be the parent's.
 KOLO_UNSANITIZED int become(void* what) {
   Passage& passage = *static_cast<Passage*>(what);
   const SpawnRequest& request = passage.request;
   const auto preparing = Trouble::Step::preparing;
-  struct sigaction standard {};
-  standard.sa_handler = SIG_DFL;
-  for (const int signo : passage.signals) ::sigaction(signo, &standard, nullptr);
+  const KernelSignals standard;
+  for (const int signo : passage.signals)
+    ::syscall(SYS_rt_sigaction, signo, &standard.action, nullptr, KernelSignals::kMaskBytes);
 
   if (request.new_session ? ::setsid() < 0 : ::setpgid(0, 0) < 0) fail(passage, preparing);
   if (request.death_signal != 0) {
     if (::prctl(PR_SET_PDEATHSIG, request.death_signal) != 0) fail(passage, preparing);
-    if (::getppid() != passage.parent) ::_exit(127);  // it died before we could ask to be told
+    if (::getppid() != passage.parent) leave();  // it died before we could ask to be told
   }
   if (!passage.cpus.apply()) fail(passage, Trouble::Step::binding);
   // Linux with Yama lets a process be traced by those it descends from, and by whom it names with
@@ -131,7 +143,7 @@ KOLO_UNSANITIZED int become(void* what) {
   const auto beyond = static_cast<unsigned>(passage.highest) + 1;
   if (::close_range(beyond, ~0U, CLOSE_RANGE_UNSHARE) != 0) fail(passage, preparing);
   for (int target = 0; target < 3; ++target)
-    if (passage.given[target] >= 0 && ::dup2(passage.given[target], target) < 0)
+    if (passage.given[target] >= 0 && ::syscall(SYS_dup3, passage.given[target], target, 0) < 0)
       fail(passage, preparing);
   if (::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC) != 0) fail(passage, preparing);
   if (request.umask) ::umask(*request.umask);
@@ -139,13 +151,11 @@ KOLO_UNSANITIZED int become(void* what) {
   if (const int extra = passage.given[3]; extra == kExtraFd)
     ::fcntl(kExtraFd, F_SETFD, 0);
   else if (extra >= 0)
-    ::dup2(extra, kExtraFd);
+    ::syscall(SYS_dup3, extra, kExtraFd, 0);
   if (!request.cwd.empty() && ::chdir(request.cwd.c_str()) != 0)
     fail(passage, Trouble::Step::entering_cwd);
 
-  sigset_t none;
-  ::sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
+  ::syscall(SYS_rt_sigprocmask, SIG_SETMASK, &standard.mask, nullptr, KernelSignals::kMaskBytes);
   ::execve(passage.program.c_str(), passage.argv.data(), passage.env.data());
   fail(passage, Trouble::Step::executing);
 }
