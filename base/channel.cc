@@ -10,6 +10,7 @@ namespace {
 
 constexpr std::size_t kReadBytes = 256 * 1024;
 constexpr auto kTogether = std::chrono::milliseconds(10);
+constexpr std::size_t kTogetherBytes = 16 * 1024;
 
 }  // namespace
 
@@ -29,7 +30,8 @@ Channel::Channel(Loop& loop, Fd in, Fd out, std::size_t body_limit, std::optiona
 void Channel::queue(Bytes bytes) {
   if (ended_) return;
   append(outgoing_, bytes);
-  const bool may_wait = answering_since_ && loop_.now() < *answering_since_ + kTogether;
+  const bool may_wait =
+      answering_since_ && backlog() < kTogetherBytes && loop_.now() < *answering_since_ + kTogether;
   if (!writable_ && !may_wait) write_now();
 }
 

@@ -66,7 +66,8 @@ class Channel {
   std::uint64_t last_sent_ = 0;
   bool ended_ = false;
   // Set while what arrived together is taken.  What is said in answer goes out together too, so
-  // that the other side is not woken for each word; but none waits for long.
+  // that the other side is not woken for each word: not much of it, and not for long after what it
+  // answers was taken.
   std::optional<TimePoint> answering_since_;
 };
 

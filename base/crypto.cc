@@ -20,10 +20,6 @@ std::array<std::uint8_t, N> random_bytes() {
   return out;
 }
 
-}  // namespace
-
-namespace {
-
 constexpr std::uint64_t kOurs = OPENSSL_INIT_NO_LOAD_CONFIG | OPENSSL_INIT_NO_ATEXIT;
 constexpr std::uint64_t kDigestsOnly = kOurs | OPENSSL_INIT_NO_LOAD_CRYPTO_STRINGS |
                                        OPENSSL_INIT_NO_ADD_ALL_CIPHERS |

@@ -8,6 +8,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 
@@ -164,18 +166,29 @@ KOLO_UNSANITIZED int become(void* what) {
   fail(passage, Trouble::Step::executing);
 }
 
+// Before Linux 6.11 a table that is cut off while it is shared may keep marks of what was beyond: a
+// program with more than 64 descriptors then gets numbers above all of ours.
+bool may_share_descriptors() {
+  utsname name;
+  if (::uname(&name) != 0) return false;
+  int major = 0, minor = 0;
+  return std::sscanf(name.release, "%d.%d", &major, &minor) == 2 &&
+         std::pair(major, minor) >= std::pair(6, 11);
+}
+
 // clone and not posix_spawn, which cannot ask for a parent-death signal; not fork, which takes
 // tens of milliseconds in a parent with much memory; and not vfork, which copies all descriptors to
 // a child that will close them: at 256 workers that takes longer than the rest of the way to exec.
 // No signal handler of ours may run in the child, so all are blocked around it.
 pid_t clone_and_exec(Passage& passage) {
+  static const int sharing = may_share_descriptors() ? CLONE_FILES : 0;
   constexpr std::size_t kStack = 64 << 10;
   alignas(16) std::array<std::byte, kStack> stack;
   sigset_t all, before;
   ::sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   const pid_t pid = ::__clone(become, stack.data() + stack.size(),
-                              CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, &passage);
+                              CLONE_VM | CLONE_VFORK | sharing | SIGCHLD, &passage);
   const int number = errno;
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   errno = number;
@@ -281,7 +294,8 @@ Spawner::Spawner() {
   }
   nothing_ = Fd(::open("/dev/null", O_RDWR | O_CLOEXEC));
   for (Fd& place : places_) {
-    place = Fd(::fcntl(nothing_.get(), F_DUPFD_CLOEXEC, 3));
+    if (nothing_) place = Fd(::fcntl(nothing_.get(), F_DUPFD_CLOEXEC, 3));
+    if (!place && no_places_ == 0) no_places_ = errno;
     highest_ = std::max(highest_, place.get());
   }
 }
@@ -298,15 +312,15 @@ Result<std::string> Spawner::program_for(const SpawnRequest& request) {
 
 // Where the child finds what it is given; -1 stays -1.
 Result<std::array<int, kGiven>> Spawner::put_in_place(const SpawnRequest& request,
-                                                      const std::string& program) const {
+                                                      const std::string& program) {
   std::array<int, kGiven> fds = {request.in, request.out, request.err, request.extra};
   for (std::size_t i = 0; i < kGiven; ++i)
     if (fds[i] >= 0 && (fds[i] = ::dup3(fds[i], places_[i].get(), O_CLOEXEC)) < 0)
-      return Error::from_errno("starting " + program, places_[i] ? errno : EMFILE);
+      return Error::from_errno("starting " + program, no_places_ ? no_places_ : errno);
   return fds;
 }
 
-void Spawner::empty_places() const {
+void Spawner::empty_places() {
   for (const Fd& place : places_) ::dup3(nothing_.get(), place.get(), O_CLOEXEC);
 }
 

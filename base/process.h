@@ -50,27 +50,29 @@ Result<std::string> find_program(const std::string& name, const std::vector<std:
 // Starts processes, and looks up only once what is the same for many of them: which signals are
 // not as by default in this process, when it is made, and where the program is that was started
 // last.  One that is made early, when low descriptors are free, starts them quicker.
+//
+// Belongs to one thread; made when the process has set its signals.
 class Spawner {
  public:
   Spawner();
 
   // Returns when the program runs, or why it does not: `not_found` and `unsupported` (it cannot be
   // executed) are the program's fault.  Signals have their default actions there, and no descriptor
-  // but 0, 1, 2 and the extra one is open.  That it cannot join a cgroup, have the extra descriptor
-  // or be examined is no failure.
+  // but 0, 1, 2 and the extra one is open.  That it cannot have the extra descriptor or be examined
+  // is no failure.
   Result<pid_t> spawn(const SpawnRequest&);
 
  private:
   Result<std::string> program_for(const SpawnRequest&);
-  Result<std::array<int, kGiven>> put_in_place(const SpawnRequest&,
-                                               const std::string& program) const;
-  void empty_places() const;
+  Result<std::array<int, kGiven>> put_in_place(const SpawnRequest&, const std::string& program);
+  void empty_places();
 
   // Where a child finds what it is given.  All with higher numbers stays behind, and is neither
   // copied nor closed; there is nothing in them between one start and the next.
   std::array<Fd, kGiven> places_;
   Fd nothing_;
   int highest_ = 2;
+  int no_places_ = 0;  // why there are none: errno
 
   std::vector<int> signals_;
   struct Found {

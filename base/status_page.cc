@@ -45,7 +45,7 @@ constexpr std::size_t kSheetBytes = kPages * kPageBytes;
 constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
 Mapping::~Mapping() {
-  if (at_) ::munmap(at_, bytes_);
+  if (at_) ::munmap(at_, kSheetBytes);
 }
 
 Page& Mapping::page(std::size_t index) const {
@@ -54,11 +54,10 @@ Page& Mapping::page(std::size_t index) const {
 
 namespace {
 
-Mapping map(int fd, std::size_t first, std::size_t pages) {
-  const auto bytes = pages * kPageBytes;
-  void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-                    static_cast<off_t>(first * kPageBytes));
-  return at == MAP_FAILED ? Mapping() : Mapping(at, bytes);
+// All of it: where the machine's own pages are larger, one of ours could not be mapped alone.
+Mapping map(int fd) {
+  void* at = ::mmap(nullptr, kSheetBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  return Mapping(at == MAP_FAILED ? nullptr : at);
 }
 
 bool is_sheet(int fd) {
@@ -72,7 +71,7 @@ Result<Sheet> make_sheet() {
   if (!fd) return Error::from_errno("making status pages");
   if (::ftruncate(fd.get(), kSheetBytes) != 0 || ::fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0)
     return Error::from_errno("making status pages");
-  Mapping pages = map(fd.get(), 0, kPages);
+  Mapping pages = map(fd.get());
   if (!pages) return Error::from_errno("mapping status pages");
   return Sheet{std::move(fd), std::move(pages)};
 }
@@ -181,20 +180,22 @@ StatusWriter StatusWriter::open(const char* handle) {
   if (!place || *place < 0 || *place >= static_cast<long long>(kPages)) return {};
   const int descriptor = static_cast<int>(*fd);
   if (!is_sheet(descriptor)) return {};
-  Mapping page = map(descriptor, static_cast<std::size_t>(*place), 1);
-  if (!page || page.page(0).magic.load(std::memory_order_acquire) != kMagic) return {};
+  Mapping pages = map(descriptor);
+  const auto own = static_cast<std::size_t>(*place);
+  if (!pages || pages.page(own).magic.load(std::memory_order_acquire) != kMagic) return {};
   // It stays open, for a second context of this process, but is none of its children's business.
   ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
 
   StatusWriter writer;
-  writer.page_ = std::move(page);
+  writer.pages_ = std::move(pages);
+  writer.index_ = own;
   writer.mark_ = ForkMark::make();
   return writer;
 }
 
 void StatusWriter::say(std::string_view text) {
   if (mark_.here())
-    publish(page_.page(0), [&](Said& next, const Said& last) {
+    publish(pages_.page(index_), [&](Said& next, const Said& last) {
       put_text(next, text);
       put_counts(next, last.begun.load(kRelaxed), last.finished.load(kRelaxed));
     });
@@ -202,7 +203,7 @@ void StatusWriter::say(std::string_view text) {
 
 void StatusWriter::begin(std::string_view operation) {
   if (mark_.here())
-    publish(page_.page(0), [&](Said& next, const Said& last) {
+    publish(pages_.page(index_), [&](Said& next, const Said& last) {
       put_text(next, operation);
       put_counts(next, last.begun.load(kRelaxed) + 1, last.finished.load(kRelaxed));
     });
@@ -210,7 +211,7 @@ void StatusWriter::begin(std::string_view operation) {
 
 void StatusWriter::finish() {
   if (mark_.here())
-    publish(page_.page(0), [&](Said& next, const Said& last) {
+    publish(pages_.page(index_), [&](Said& next, const Said& last) {
       next.size.store(last.size.load(kRelaxed), std::memory_order_release);
       for (std::size_t i = 0; i < kWords; ++i)
         next.text[i].store(last.text[i].load(kRelaxed), std::memory_order_release);

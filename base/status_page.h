@@ -36,16 +36,13 @@ inline constexpr const char* kStatusVariable = "KOLO_STATUS";
 namespace status_page {
 struct Page;
 
-// Owns a shared mapping of some of them.
+// Owns a shared mapping of a file of them.
 class Mapping {
  public:
-  Mapping() = default;
-  Mapping(void* at, std::size_t bytes) : at_(at), bytes_(bytes) {}
-  Mapping(Mapping&& other) noexcept
-      : at_(std::exchange(other.at_, nullptr)), bytes_(other.bytes_) {}
+  explicit Mapping(void* at = nullptr) : at_(at) {}
+  Mapping(Mapping&& other) noexcept : at_(std::exchange(other.at_, nullptr)) {}
   Mapping& operator=(Mapping&& other) noexcept {
     std::swap(at_, other.at_);
-    std::swap(bytes_, other.bytes_);
     return *this;
   }
   ~Mapping();
@@ -53,8 +50,7 @@ class Mapping {
   explicit operator bool() const { return at_; }
 
  private:
-  void* at_ = nullptr;
-  std::size_t bytes_ = 0;
+  void* at_;
 };
 
 // A file of pages, which can neither grow nor shrink.
@@ -105,7 +101,7 @@ class StatusWriter {
   // script in between may have closed it, or have it used for something else.
   static StatusWriter open(const char* handle);
 
-  explicit operator bool() const { return static_cast<bool>(page_); }
+  explicit operator bool() const { return static_cast<bool>(pages_); }
 
   void say(std::string_view text);
   void begin(std::string_view operation);
@@ -130,7 +126,8 @@ class StatusWriter {
     unsigned char* byte_ = nullptr;
   };
 
-  status_page::Mapping page_;
+  status_page::Mapping pages_;
+  std::size_t index_ = 0;  // of its own
   ForkMark mark_;
 };
 

@@ -32,8 +32,8 @@ struct OomVerdict {
 
   explicit operator bool() const { return by != By::nobody; }
   bool certain() const { return by == By::own_cgroup || by == By::kernel_log; }
-  std::string text()
-      const;  // "out of memory; the limit of its cgroup is 20 MiB"; empty if it is none
+  // "out of memory; the limit of its cgroup is 20 MiB"; empty if it is none.
+  std::string text() const;
 
   KOLO_FIELDS(by, limit_bytes, peak_bytes, pid, name)
   bool operator==(const OomVerdict&) const = default;

@@ -67,7 +67,7 @@ Driver::Driver(Loop& loop, std::unique_ptr<Signals> signals, OutputDesk& desk, c
       policy_(policy),
       wording_(std::move(wording)),
       supervisor_(plan_, policy_, loop.now()),
-      meeting_(loop, spec, setting_.key, plan_.hosts()),
+      wayfinding_(loop, spec, setting_.key, plan_.hosts()),
       feeder_(loop, STDIN_FILENO, readers_of(spec),
               [this](int rank, ByteView bytes, bool ends) {
                 session_of(rank).send(agent::Input{static_cast<std::uint32_t>(rank),
@@ -86,7 +86,7 @@ Driver::Driver(Loop& loop, std::unique_ptr<Signals> signals, OutputDesk& desk, c
 void Driver::open_sessions() {
   here_ = hosts_here(plan_);
   for (std::string& host : plan_.hosts()) to_open_.push_back(std::move(host));
-  if (here_.size() < to_open_.size()) meeting_.open_doors();
+  if (here_.size() < to_open_.size()) wayfinding_.open_doors();
   open_next();
 }
 
@@ -250,31 +250,31 @@ void Driver::on_host(const std::string& host, const agent::Ready& ready) {
   const Placement& wish = spec_.placement;
   sessions_.at(host)->send(agent::Survey{
       wish.gpu_pinning != GpuPinning::none, wish.bind_to != BindTo::none || wish.report,
-      wish.ports.first, wish.ports.last, meeting_.opener_for(named(host))});
+      wish.ports.first, wish.ports.last, wayfinding_.opener_for(named(host))});
 }
 
 void Driver::on_host(const std::string& host, const agent::Facts& facts) {
   facts_[host] = facts;
-  meeting_.has_doors(host, facts.doors);
+  wayfinding_.has_doors(host, facts.doors);
   ++progress_.hosts_ready;
   note_progress();
   hear(heard::HostReady{host});
   if (progress_.hosts_ready < progress_.hosts) return;
-  if (!meeting_.begin()) return arrange();
+  if (!wayfinding_.begin()) return arrange();
   knock();
 }
 
 void Driver::knock() {
-  for (auto& [host, session] : sessions_) session->send(meeting_.knock_for(host));
+  for (auto& [host, session] : sessions_) session->send(wayfinding_.knock_for(host));
 }
 
 void Driver::on_host(const std::string& host, const agent::Knocked& knocked) {
-  switch (meeting_.knocked(host, knocked.openings)) {
-    case Meeting::Step::waiting:
+  switch (wayfinding_.knocked(host, knocked.openings)) {
+    case Wayfinding::Step::waiting:
       return;
-    case Meeting::Step::knock_again:
+    case Wayfinding::Step::knock_again:
       return knock();
-    case Meeting::Step::done:
+    case Wayfinding::Step::done:
       return arrange();
   }
 }
@@ -300,7 +300,7 @@ heard::Unfit for_want_of_a_way(const Unmet& unmet, const JobSpec& spec) {
 
 std::optional<heard::Unfit> Driver::find_ways() {
   for (const std::string& host : plan_.hosts()) {
-    const auto way = meeting_.way_to(host);
+    const auto way = wayfinding_.way_to(host);
     if (!way) return for_want_of_a_way(way.error(), spec_);
     ways_[host] = *way;
   }
@@ -308,9 +308,9 @@ std::optional<heard::Unfit> Driver::find_ways() {
 }
 
 std::optional<heard::Unfit> Driver::open_store() {
-  const auto way = meeting_.way_to(Addressing::kLauncher);
+  const auto way = wayfinding_.way_to(Addressing::kLauncher);
   if (!way) return for_want_of_a_way(way.error(), spec_);
-  meeting_.close_doors();
+  wayfinding_.close_doors();
   auto store = StoreServer::start(loop_, {way->ip, 0}, setting_.key, {}, setting_.ports);
   if (!store)
     return heard::Unfit{plan_.hosts().front(),

@@ -10,10 +10,10 @@
 #include "base/loop.h"
 #include "launcher/job/feeder.h"
 #include "launcher/job/job.h"
-#include "launcher/job/meeting.h"
 #include "launcher/job/placing.h"
 #include "launcher/job/progress.h"
 #include "launcher/job/signals.h"
+#include "launcher/job/wayfinding.h"
 #include "launcher/output/desk.h"
 #include "launcher/plan/plan.h"
 #include "launcher/plan/recipe.h"
@@ -104,7 +104,7 @@ class Driver {
   std::map<std::string, agent::Facts> facts_;                 // the same
   std::map<std::string, std::size_t> unacknowledged_;         // the same: bytes of output
   std::map<int, Doing> doings_;                               // by rank, once the job has failed
-  Meeting meeting_;
+  Wayfinding wayfinding_;
   std::map<std::string, Door> ways_;    // to each host, once they are known
   std::unique_ptr<StoreServer> store_;  // the same
   std::vector<Place> places_;           // by rank, once all hosts are known

@@ -28,7 +28,7 @@ struct LoginAttempt {
 // One connection by libssh.  All of its waits have deadlines; libssh itself never waits.
 class SshSession {
  public:
-  // The key exchange.  Nothing has been checked then.
+  // The key exchange.  Nothing has been checked then.  After prepare_openssl().
   static Result<std::unique_ptr<SshSession>> shake_hands(Fd socket, const std::string& host,
                                                          const std::string& user,
                                                          const std::string& key_algorithms,

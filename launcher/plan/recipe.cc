@@ -5,6 +5,7 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "base/status_page.h"
@@ -173,7 +174,7 @@ Recipe Recipes::recipe_for(const Slot& slot, const HostShare& share) const {
   own[kDefaults] = defaults;
 
   Recipe recipe{setting_.command, {}, setting_.cwd};
-  const auto by_name = [](const Variable& a, const Variable& b) { return a.first < b.first; };
+  const auto by_name = [](const auto& a, const auto& b) { return a.first < b.first; };
   std::vector<Variable> all;
   std::set_union(own.begin(), own.end(), common_.begin(), common_.end(), std::back_inserter(all),
                  by_name);

@@ -41,7 +41,8 @@ TEST_CASE("the newest answer counts, and old ones go") {
 }
 
 TEST_CASE("a memory that makes no sense is none") {
-  for (const auto* text : {"", "\n\n", "q1", "q1 x a=b", "q1 1800000000", "q1 1800000000 ab", "\0"})
+  for (const auto* text : {"", "\n\n", "q1", "q1 x a=b", "q1 1800000000", "q1 1800000000 ab", "\0",
+                           "q1 -9223372036854775808 a=b"})
     CHECK_FALSE(recall(text, "q1", kNow));
   CHECK(recall(remember("rubbish\n\n", "q1", kWays, kNow), "q1", kNow) == kWays);
 }

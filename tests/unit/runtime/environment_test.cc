@@ -97,7 +97,7 @@ TEST_CASE("times can be set, and zero means the default") {
   CHECK(read({{"KOLO_TIMEOUT_SECONDS", "7"}})->operation_timeout == 7s);
 }
 
-TEST_CASE("the number of a descriptor for the status is passed on as it is") {
+TEST_CASE("a place for the status is passed on as it is") {
   CHECK(read({})->status == "");
   CHECK(read(with("KOLO_STATUS", "96:0"))->status == "96:0");
   CHECK(read(with("KOLO_STATUS", "nonsense"))->status == "nonsense");

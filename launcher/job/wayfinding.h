@@ -18,9 +18,9 @@ namespace kolo {
 // ways that were found are remembered for an hour.  Where every host is this machine nobody knocks.
 //
 // Owned by the driver; belongs to the loop.
-class Meeting {
+class Wayfinding {
  public:
-  Meeting(Loop&, const JobSpec&, const Key&, std::vector<std::string> hosts);
+  Wayfinding(Loop&, const JobSpec&, const Key&, std::vector<std::string> hosts);
 
   // Some host is elsewhere: from now on everybody has to knock.
   void open_doors();

@@ -1,4 +1,4 @@
-#include "launcher/job/meeting.h"
+#include "launcher/job/wayfinding.h"
 
 #include <fmt/format.h>
 
@@ -22,36 +22,38 @@ Result<Door, Unmet> way_inside(const std::vector<std::string>& interfaces) {
 
 }  // namespace
 
-Meeting::Meeting(Loop& loop, const JobSpec& spec, const Key& key, std::vector<std::string> hosts)
+Wayfinding::Wayfinding(Loop& loop, const JobSpec& spec, const Key& key,
+                       std::vector<std::string> hosts)
     : loop_(loop), spec_(spec), key_(key), hosts_(std::move(hosts)), addressing_(hosts_) {}
 
 // The launcher has doors too, where those who are elsewhere will find the store.
-void Meeting::open_doors() {
+void Wayfinding::open_doors() {
   is_elsewhere_ = true;
   reception_.emplace(loop_, key_, Addressing::kLauncher,
                      narrowed(own_addresses(), spec_.placement.interfaces), spec_.placement.ports);
   addressing_.has_doors(Addressing::kLauncher, reception_->doors());
 }
 
-std::optional<agent::Opener> Meeting::opener_for(const HostSpec& host) const {
+std::optional<agent::Opener> Wayfinding::opener_for(const HostSpec& host) const {
   if (!is_elsewhere_) return std::nullopt;
   return kolo::opener_for(host, spec_.placement, key_);
 }
 
-void Meeting::has_doors(const std::string& host, const std::vector<Door>& doors) {
+void Wayfinding::has_doors(const std::string& host, const std::vector<Door>& doors) {
   addressing_.has_doors(host, doors);
 }
 
-bool Meeting::begin() {
+bool Wayfinding::begin() {
   if (is_elsewhere_) recall_ways();
   return is_elsewhere_;
 }
 
-agent::Knock Meeting::knock_for(const std::string& host) const {
+agent::Knock Wayfinding::knock_for(const std::string& host) const {
   return {addressing_.to_knock_at(host)};
 }
 
-Meeting::Step Meeting::knocked(const std::string& host, const std::vector<Opening>& openings) {
+Wayfinding::Step Wayfinding::knocked(const std::string& host,
+                                     const std::vector<Opening>& openings) {
   addressing_.knocked(host, openings);
   if (!addressing_.all_knocked()) return Step::waiting;
   if (addressing_.is_refuted()) {
@@ -62,23 +64,23 @@ Meeting::Step Meeting::knocked(const std::string& host, const std::vector<Openin
   return Step::done;
 }
 
-Result<Door, Unmet> Meeting::way_to(const std::string& host) const {
+Result<Door, Unmet> Wayfinding::way_to(const std::string& host) const {
   return is_elsewhere_ ? addressing_.way_to(host) : way_inside(spec_.placement.interfaces);
 }
 
-std::string Meeting::question() const {
+std::string Wayfinding::question() const {
   const auto text = fmt::format("{};{}", addressing_.question(), spec_.placement.ports.text());
   return hex(sha256(view_of(text)));
 }
 
-void Meeting::recall_ways() {
+void Wayfinding::recall_ways() {
   if (!spec_.reach.remembers) return;
   if (const auto known = recall(read_memory(), question(), std::chrono::system_clock::now()))
     addressing_.assume(*known);
 }
 
 // Not again what was remembered: a better way may have been shut when it was chosen.
-void Meeting::remember_ways() const {
+void Wayfinding::remember_ways() const {
   if (!spec_.reach.remembers || addressing_.assumes()) return;
   KnownWays ways;
   for (const std::string& host : hosts_)
