@@ -16,7 +16,6 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstdio>
 #include <cstring>
 #include <memory>
 
@@ -170,10 +169,7 @@ KOLO_UNSANITIZED int become(void* what) {
 // program with more than 64 descriptors then gets numbers above all of ours.
 bool may_share_descriptors() {
   utsname name;
-  if (::uname(&name) != 0) return false;
-  int major = 0, minor = 0;
-  return std::sscanf(name.release, "%d.%d", &major, &minor) == 2 &&
-         std::pair(major, minor) >= std::pair(6, 11);
+  return ::uname(&name) == 0 && parse_version(name.release) >= Version{6, 11};
 }
 
 // clone and not posix_spawn, which cannot ask for a parent-death signal; not fork, which takes

@@ -6,6 +6,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace kolo {
@@ -27,6 +28,16 @@ inline std::vector<std::string_view> split(std::string_view text, char separator
     if (at == text.npos) return parts;
     text.remove_prefix(at + 1);
   }
+}
+
+// The first two numbers of "2.36" or "6.18.44-cloud", to be compared; what is none is older than
+// all.
+using Version = std::pair<long long, long long>;
+inline Version parse_version(std::string_view text) {
+  const auto parts = split(text, '.');
+  if (parts.size() < 2) return {};
+  const auto major = parse_int(parts[0]), minor = parse_int(parts[1]);
+  return major && minor ? Version{*major, *minor} : Version{};
 }
 
 // The character that a text begins with.  A byte that is not UTF-8 is one, too.

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "base/text.h"
 #include "launcher/agent/guard.h"
@@ -95,16 +94,6 @@ std::string tail_of(std::string_view text) {
   return printable(text.size() > kNoiseShown ? text.substr(text.size() - kNoiseShown) : text);
 }
 
-// "2.36" as something that can be compared; nothing is older than any version.
-using Version = std::pair<long long, long long>;
-
-Version version_of(std::string_view text) {
-  const auto parts = split(text, '.');
-  if (parts.size() < 2) return {};
-  const auto major = parse_int(parts[0]), minor = parse_int(parts[1]);
-  return major && minor ? Version{*major, *minor} : Version{};
-}
-
 // The newest version of glibc that the file names.  The dynamic linker's names stand in it as text.
 std::string newest_glibc(std::string_view program) {
   constexpr std::string_view kMark = "GLIBC_2.";
@@ -113,7 +102,7 @@ std::string newest_glibc(std::string_view program) {
     const auto from = at + kMark.size() - 2;
     const auto to = program.find_first_not_of("0123456789.", from);
     const auto version = program.substr(from, std::min(to, program.size()) - from);
-    if (version_of(version) > version_of(newest)) newest = version;
+    if (parse_version(version) > parse_version(newest)) newest = version;
   }
   return newest;
 }
@@ -227,7 +216,7 @@ std::optional<agent::Unreached> misfit(const Bootstrap::Need& need, const std::s
   if (!need.libc.starts_with(kGlibc)) return std::nullopt;  // it does not say: try
   const std::string wanted = newest_glibc(text_of(program));
   const auto has = std::string_view(need.libc).substr(kGlibc.size());
-  if (version_of(has) >= version_of(wanted)) return std::nullopt;
+  if (parse_version(has) >= parse_version(wanted)) return std::nullopt;
   return agent::Unreached{
       agent::Barrier::machine,
       fmt::format("it has glibc {}, and this program needs {} or newer", has, wanted),

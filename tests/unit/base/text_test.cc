@@ -71,4 +71,13 @@ TEST_CASE("a word for a shell is quoted if the shell would take it for something
   CHECK(shell_word("it's $HOME") == "'it'\\''s $HOME'");
 }
 
+TEST_CASE("versions are compared by their first two numbers") {
+  CHECK(parse_version("2.36") == Version{2, 36});
+  CHECK(parse_version("6.18.44-cloud") == Version{6, 18});
+  CHECK(parse_version("6.9") < parse_version("6.11"));
+  CHECK(parse_version("5.44") < parse_version("6.1"));
+  for (const auto* none : {"", "6", "6.", ".1", "six.one", "6.11-rc4"})
+    CHECK(parse_version(none) == Version{});
+}
+
 }  // namespace kolo
