@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 
-namespace kolo {
+namespace corro {
 
 std::string Address::text() const {
   const bool v6 = ip.find(':') != ip.npos;
@@ -48,4 +48,4 @@ bool is_ip(const std::string& text) {
                                           ::inet_pton(AF_INET6, text.c_str(), &ignored) == 1);
 }
 
-}  // namespace kolo
+}  // namespace corro

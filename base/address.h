@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 
-namespace kolo {
+namespace corro {
 
 // A numeric address; names are resolved before they get here.  Printed "127.0.0.1:80", "[::1]:80".
 struct Address {
@@ -30,4 +30,4 @@ struct PortRange {
 // Whether it is a numeric address, of version 4 or 6.
 bool is_ip(const std::string&);
 
-}  // namespace kolo
+}  // namespace corro

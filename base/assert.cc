@@ -3,11 +3,11 @@
 #include <cstdio>
 #include <cstdlib>
 
-namespace kolo {
+namespace corro {
 
 void assertion_failed(const char* what, const char* file, int line) {
-  std::fprintf(stderr, "kolo: internal error: %s does not hold (%s:%d)\n", what, file, line);
+  std::fprintf(stderr, "corro: internal error: %s does not hold (%s:%d)\n", what, file, line);
   std::abort();
 }
 
-}  // namespace kolo
+}  // namespace corro

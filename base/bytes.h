@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace kolo {
+namespace corro {
 
 using Bytes = std::vector<std::uint8_t>;
 using ByteView = std::span<const std::uint8_t>;
@@ -29,4 +29,4 @@ inline Bytes bytes_of(std::string_view text) {
   return Bytes(view.begin(), view.end());
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -4,7 +4,7 @@
 
 #include "base/socket.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -22,7 +22,7 @@ Channel::Channel(Loop& loop, Fd in, Fd out, std::size_t body_limit, std::optiona
       reader_(body_limit),
       proof_(std::move(proof)),
       events_(std::move(events)) {
-  KOLO_ASSERT(set_nonblocking(in_.get()) && (!out_ || set_nonblocking(out_.get())));
+  CORRO_ASSERT(set_nonblocking(in_.get()) && (!out_ || set_nonblocking(out_.get())));
   readable_ = loop_.watch(in_.get(), Ready::read, [this] { on_readable(); });
   if (proof_) queue(proof_->opening());
 }
@@ -110,4 +110,4 @@ void Channel::end(Error why) {
   events_.on_end(why);
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -11,7 +11,7 @@
 #include "base/loop.h"
 #include "base/proof.h"
 
-namespace kolo {
+namespace corro {
 
 // Frames both ways over a pair of descriptors or one socket, on the loop.  If a proof is given,
 // it comes first: until it is done, nothing that arrives is taken for a frame.
@@ -34,7 +34,7 @@ class Channel {
   // With a proof: not before it is done.
   template <class... M>
   std::uint64_t send(const std::variant<M...>& message) {
-    KOLO_ASSERT(!proof_);
+    CORRO_ASSERT(!proof_);
     queue(encode_frame(message, ++last_sent_));
     return last_sent_;
   }
@@ -71,4 +71,4 @@ class Channel {
   std::optional<TimePoint> answering_since_;
 };
 
-}  // namespace kolo
+}  // namespace corro

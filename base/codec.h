@@ -20,7 +20,7 @@
 // One encoding for every message of ours.  A message lists its fields once:
 //
 //   struct Signal { static constexpr std::uint16_t kKind = 3;
-//                   std::uint32_t worker; std::int32_t signo;  KOLO_FIELDS(worker, signo) };
+//                   std::uint32_t worker; std::int32_t signo;  CORRO_FIELDS(worker, signo) };
 //
 //   integer, enum, bool   little-endian, in the width of its type
 //   string, bytes         length:u32, then the bytes
@@ -30,7 +30,7 @@
 //
 // A decoder takes exactly the bytes that belong to the message: one too few or one too many is
 // malformed, and so is a bool that is neither 0 nor 1 or an enum past its last value.
-#define KOLO_FIELDS(...)               \
+#define CORRO_FIELDS(...)              \
   template <class Visitor>             \
   void fields(Visitor&& visit) {       \
     visit(__VA_ARGS__);                \
@@ -40,7 +40,7 @@
     visit(__VA_ARGS__);                \
   }
 
-namespace kolo {
+namespace corro {
 
 static_assert(std::endian::native == std::endian::little, "the wire is copied as it lies");
 
@@ -88,7 +88,7 @@ class Writer {
     put(static_cast<std::uint8_t>(value));
   }
   void put_size(std::size_t size) {
-    KOLO_ASSERT(size <= std::numeric_limits<std::uint32_t>::max());
+    CORRO_ASSERT(size <= std::numeric_limits<std::uint32_t>::max());
     put(static_cast<std::uint32_t>(size));
   }
   void put(const std::string& value) {
@@ -247,4 +247,4 @@ Result<Variant> decode_frame(const Frame& frame) {
   return FrameDecoder<Variant>::decode_frame(frame);
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -188,4 +188,4 @@ std::string_view nearest(std::string_view word, std::span<const std::string_view
   return best;
 }
 
-}  // namespace kolo
+}  // namespace corro

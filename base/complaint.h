@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 
-namespace kolo {
+namespace corro {
 
 // Something that the user wrote, and what it is called in messages: "hosts.txt", "argument
 // -H/--hosts".
@@ -38,4 +38,4 @@ Error complaint(const Text&, Spot, std::string_view what, std::string_view hint 
 // case; the first of the nearest.  Empty if none is near.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> candidates);
 
-}  // namespace kolo
+}  // namespace corro

@@ -7,7 +7,7 @@
 
 #include "base/assert.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -16,7 +16,7 @@ constexpr std::string_view kHexDigits = "0123456789abcdef";
 template <std::size_t N>
 std::array<std::uint8_t, N> random_bytes() {
   std::array<std::uint8_t, N> out;
-  KOLO_ASSERT(::getentropy(out.data(), out.size()) == 0);
+  CORRO_ASSERT(::getentropy(out.data(), out.size()) == 0);
   return out;
 }
 
@@ -41,7 +41,7 @@ void prepare_digests() {
 }  // namespace
 
 void prepare_openssl() {
-  KOLO_ASSERT(prepare(kOurs) == kOurs);
+  CORRO_ASSERT(prepare(kOurs) == kOurs);
 }
 
 Key Key::random() {
@@ -75,14 +75,14 @@ std::string hex(ByteView bytes) {
 }
 
 std::string Key::hex() const {
-  return kolo::hex(bytes);
+  return corro::hex(bytes);
 }
 
 Digest sha256(ByteView message) {
   prepare_digests();
   Digest out;
   unsigned size = 0;
-  KOLO_ASSERT(
+  CORRO_ASSERT(
       EVP_Digest(message.data(), message.size(), out.data(), &size, EVP_sha256(), nullptr) &&
       size == out.size());
   return out;
@@ -92,9 +92,9 @@ Digest hmac_sha256(const Key& key, ByteView message) {
   prepare_digests();
   Digest out;
   unsigned size = 0;
-  KOLO_ASSERT(HMAC(EVP_sha256(), key.bytes.data(), static_cast<int>(key.bytes.size()),
-                   message.data(), message.size(), out.data(), &size) &&
-              size == out.size());
+  CORRO_ASSERT(HMAC(EVP_sha256(), key.bytes.data(), static_cast<int>(key.bytes.size()),
+                    message.data(), message.size(), out.data(), &size) &&
+               size == out.size());
   return out;
 }
 
@@ -102,9 +102,9 @@ std::array<std::uint8_t, 20> hmac_sha1(ByteView key, ByteView message) {
   prepare_digests();
   std::array<std::uint8_t, 20> out;
   unsigned size = 0;
-  KOLO_ASSERT(HMAC(EVP_sha1(), key.data(), static_cast<int>(key.size()), message.data(),
-                   message.size(), out.data(), &size) &&
-              size == out.size());
+  CORRO_ASSERT(HMAC(EVP_sha1(), key.data(), static_cast<int>(key.size()), message.data(),
+                    message.size(), out.data(), &size) &&
+               size == out.size());
   return out;
 }
 
@@ -112,4 +112,4 @@ bool equal_in_constant_time(const Digest& a, const Digest& b) {
   return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -6,7 +6,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 
-namespace kolo {
+namespace corro {
 
 using Digest = std::array<std::uint8_t, 32>;
 using Nonce = std::array<std::uint8_t, 32>;
@@ -41,4 +41,4 @@ void prepare_openssl();
 // Takes the same time whatever the bytes are.
 bool equal_in_constant_time(const Digest&, const Digest&);
 
-}  // namespace kolo
+}  // namespace corro

@@ -5,7 +5,7 @@
 
 #include "base/codec.h"
 
-namespace kolo {
+namespace corro {
 
 // How a process ended: with a code of its own, or by a signal.
 struct ExitStatus {
@@ -23,7 +23,7 @@ struct ExitStatus {
   // "exited with code 3", "was killed by SIGKILL"
   std::string text() const;
 
-  KOLO_FIELDS(code, signo)
+  CORRO_FIELDS(code, signo)
   bool operator==(const ExitStatus&) const = default;
 };
 
@@ -31,8 +31,8 @@ struct ExitStatus {
 struct Usage {
   std::uint64_t peak_rss_bytes = 0;  // of the largest of them
   std::uint64_t cpu_ms = 0;          // of all
-  KOLO_FIELDS(peak_rss_bytes, cpu_ms)
+  CORRO_FIELDS(peak_rss_bytes, cpu_ms)
   bool operator==(const Usage&) const = default;
 };
 
-}  // namespace kolo
+}  // namespace corro

@@ -6,7 +6,7 @@
 
 #include <cerrno>
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -63,4 +63,4 @@ Result<Moved> write_some(int fd, ByteView from) {
   });
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -5,7 +5,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 
-namespace kolo {
+namespace corro {
 
 // Owns one file descriptor.
 class Fd {
@@ -49,4 +49,4 @@ struct Moved {
 Result<Moved> read_some(int fd, MutByteView into);
 Result<Moved> write_some(int fd, ByteView from);
 
-}  // namespace kolo
+}  // namespace corro

@@ -8,7 +8,7 @@
 #include "base/assert.h"
 #include "base/codec.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -25,7 +25,7 @@ Frame parse(ByteView whole) {
 }  // namespace
 
 void append_frame(Bytes& to, const Frame& frame) {
-  KOLO_ASSERT(frame.body.size() <= std::numeric_limits<std::uint32_t>::max() - kAfterLength);
+  CORRO_ASSERT(frame.body.size() <= std::numeric_limits<std::uint32_t>::max() - kAfterLength);
   store_little(to, static_cast<std::uint32_t>(kAfterLength + frame.body.size()));
   store_little(to, frame.kind);
   store_little(to, frame.seq);
@@ -77,4 +77,4 @@ Result<Unit> FrameReader::cut(ByteView bytes,
   return Unit{};
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -7,7 +7,7 @@
 #include "base/bytes.h"
 #include "base/result.h"
 
-namespace kolo {
+namespace corro {
 
 //   frame := length:u32 kind:u16 seq:u64 body:byte[length - 10]      ; little-endian
 //
@@ -48,4 +48,4 @@ class FrameReader {
   std::optional<Error> failure_;
 };
 
-}  // namespace kolo
+}  // namespace corro

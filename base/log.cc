@@ -3,7 +3,7 @@
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -41,4 +41,4 @@ void log_from(LogLevel least) {
   logger().set_level(to_spdlog(least));
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-namespace kolo {
+namespace corro {
 
 enum class LogLevel { debug, info, warning, error };
 
@@ -10,4 +10,4 @@ enum class LogLevel { debug, info, warning, error };
 void log(LogLevel, std::string_view message);
 void log_from(LogLevel least);
 
-}  // namespace kolo
+}  // namespace corro

@@ -10,7 +10,7 @@
 
 #include "base/assert.h"
 
-namespace kolo {
+namespace corro {
 
 using Descriptor = asio::posix::stream_descriptor;
 
@@ -43,7 +43,7 @@ struct Loop::Impl {
     asio::error_code error;
     descriptor.assign(fd, error);
     if (!error) descriptor.non_blocking(true, error);
-    KOLO_ASSERT(!error && ::fcntl(fd, F_SETFL, flags) == 0);
+    CORRO_ASSERT(!error && ::fcntl(fd, F_SETFL, flags) == 0);
   }
 };
 
@@ -136,4 +136,4 @@ void Loop::stop() {
   impl_->context.stop();
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -5,7 +5,7 @@
 
 #include "base/time.h"
 
-namespace kolo {
+namespace corro {
 
 enum class Ready { read, write };
 
@@ -68,4 +68,4 @@ class Loop {
   std::unique_ptr<Impl> impl_;
 };
 
-}  // namespace kolo
+}  // namespace corro

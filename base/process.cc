@@ -26,7 +26,7 @@
 // memory is not ours any more.
 extern "C" int __clone(int (*)(void*), void* stack, int flags, void*, ...);
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -84,7 +84,7 @@ class CpuMask {
 };
 
 // The instrumentation of a function that does not return would be left behind in our memory.
-#define KOLO_UNSANITIZED __attribute__((no_sanitize("address", "thread", "undefined")))
+#define CORRO_UNSANITIZED __attribute__((no_sanitize("address", "thread", "undefined")))
 
 // What went wrong between clone and exec.
 struct Trouble {
@@ -107,11 +107,11 @@ struct Passage {
   Trouble trouble;
 };
 
-[[noreturn]] KOLO_UNSANITIZED void leave() {
+[[noreturn]] CORRO_UNSANITIZED void leave() {
   for (;;) ::syscall(SYS_exit_group, 127);
 }
 
-[[noreturn]] KOLO_UNSANITIZED void fail(Passage& passage, Trouble::Step step) {
+[[noreturn]] CORRO_UNSANITIZED void fail(Passage& passage, Trouble::Step step) {
   passage.trouble = {step, errno};
   leave();
 }
@@ -126,7 +126,7 @@ struct KernelSignals {
 // All that happens between clone and exec, on a stack of its own while we wait.  It must not
 // allocate or lock.  Plain system calls where a sanitizer has a wrapper that keeps books: they
 // would be the parent's.
-KOLO_UNSANITIZED int become(void* what) {
+CORRO_UNSANITIZED int become(void* what) {
   Passage& passage = *static_cast<Passage*>(what);
   const SpawnRequest& request = passage.request;
   const auto preparing = Trouble::Step::preparing;
@@ -377,4 +377,4 @@ std::vector<pid_t> children() {
   return out;
 }
 
-}  // namespace kolo
+}  // namespace corro

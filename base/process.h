@@ -12,7 +12,7 @@
 #include "base/fd.h"
 #include "base/result.h"
 
-namespace kolo {
+namespace corro {
 
 // What to start, completely: nothing is inherited but what is named here.
 struct SpawnRequest {
@@ -98,4 +98,4 @@ std::optional<Ended> reap(std::optional<pid_t> which = std::nullopt);
 // The processes whose parent is this one.
 std::vector<pid_t> children();
 
-}  // namespace kolo
+}  // namespace corro

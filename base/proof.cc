@@ -7,12 +7,12 @@
 
 #include "base/codec.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
-constexpr std::size_t kHelloBytes = 40, kAnswerBytes = 64, kFinishBytes = 32;
-constexpr std::string_view kMagic = "kolo";
+constexpr std::size_t kHelloBytes = 41, kAnswerBytes = 64, kFinishBytes = 32;
+constexpr std::string_view kMagic = "corro";
 
 template <std::size_t N>
 std::array<std::uint8_t, N> array_at(const Bytes& bytes, std::size_t offset) {
@@ -60,13 +60,13 @@ Result<Unit> Proof::on_message(Bytes& reply) {
     done_ = true;
   } else if (message_bytes_ == kHelloBytes) {
     if (!text_of(partial_).starts_with(kMagic))
-      return Error(Errc::refused, "whoever connected does not speak Kolo's protocol");
+      return Error(Errc::refused, "whoever connected does not speak Corro's protocol");
     const auto version = load_little<std::uint32_t>(partial_.data() + kMagic.size());
     if (version != kProtocolVersion)
       return Error(Errc::refused,
                    fmt::format("the other side speaks version {} of the protocol, this one {}",
                                version, kProtocolVersion));
-    theirs_ = array_at<32>(partial_, 8);
+    theirs_ = array_at<32>(partial_, kHelloBytes - 32);
     append(reply, mine_);
     append(reply, proof_by(Role::server));
     message_bytes_ = kFinishBytes;
@@ -79,7 +79,7 @@ Result<Unit> Proof::on_message(Bytes& reply) {
 }
 
 Digest Proof::proof_by(Role prover) const {
-  Bytes message = bytes_of(prover == Role::client ? "kolo client" : "kolo server");
+  Bytes message = bytes_of(prover == Role::client ? "corro client" : "corro server");
   store_little(message, static_cast<std::uint32_t>(purpose_.size()));
   append(message, view_of(purpose_));
   append(message, role_ == Role::client ? mine_ : theirs_);
@@ -91,4 +91,4 @@ Error Proof::wrong_key() const {
   return Error(Errc::refused, "the other side does not know this job's key");
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -6,12 +6,12 @@
 #include "base/crypto.h"
 #include "base/result.h"
 
-namespace kolo {
+namespace corro {
 
 // Both ends of a connection show that they know the same key, before either parses anything
 // else.  Every message has a fixed size.
 //
-//   client → server   "kolo" version:u32 nonce:u8[32]                       40 bytes
+//   client → server   "corro" version:u32 nonce:u8[32]                      41 bytes
 //   server → client   nonce:u8[32] HMAC(key, server, purpose, nonces)       64 bytes
 //   client → server   HMAC(key, client, purpose, nonces)                    32 bytes
 //
@@ -55,4 +55,4 @@ class Proof {
 
 inline constexpr std::uint32_t kProtocolVersion = 1;
 
-}  // namespace kolo
+}  // namespace corro

@@ -3,7 +3,7 @@
 #include <cerrno>
 #include <system_error>
 
-namespace kolo {
+namespace corro {
 
 std::string_view name_of(Errc code) {
   switch (code) {
@@ -42,4 +42,4 @@ Error Error::from_errno(std::string_view doing, int number) {
   return Error(code, std::generic_category().message(number)).during(doing);
 }
 
-}  // namespace kolo
+}  // namespace corro

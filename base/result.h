@@ -5,7 +5,7 @@
 #include <utility>
 #include <variant>
 
-namespace kolo {
+namespace corro {
 
 // What a program may decide by.  Whatever a person should know stands in the text.
 enum class Errc {
@@ -80,4 +80,4 @@ class [[nodiscard]] Result {
   std::variant<T, E> state_;
 };
 
-}  // namespace kolo
+}  // namespace corro

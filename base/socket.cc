@@ -13,7 +13,7 @@
 #include "base/codec.h"
 #include "base/crypto.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -192,4 +192,4 @@ Result<Unit> prove(int fd, Proof proof, Deadline deadline) {
   return Unit{};
 }
 
-}  // namespace kolo
+}  // namespace corro

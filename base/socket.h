@@ -8,7 +8,7 @@
 #include "base/proof.h"
 #include "base/time.h"
 
-namespace kolo {
+namespace corro {
 
 // Sockets are non-blocking and close-on-exec, and TCP ones do not wait to fill a packet.
 // Port 0: one that is free, of those in the range.
@@ -36,4 +36,4 @@ Result<Unit> write_all(int fd, ByteView, Deadline);
 // The whole proof, in place.  Nothing beyond its last byte is read.
 Result<Unit> prove(int fd, Proof, Deadline);
 
-}  // namespace kolo
+}  // namespace corro

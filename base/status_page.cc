@@ -12,7 +12,7 @@
 
 #include "base/text.h"
 
-namespace kolo {
+namespace corro {
 
 namespace status_page {
 
@@ -67,7 +67,7 @@ bool is_sheet(int fd) {
 }
 
 Result<Sheet> make_sheet() {
-  Fd fd(::memfd_create("kolo-status", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  Fd fd(::memfd_create("corro-status", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!fd) return Error::from_errno("making status pages");
   if (::ftruncate(fd.get(), kSheetBytes) != 0 || ::fcntl(fd.get(), F_ADD_SEALS, kSeals) != 0)
     return Error::from_errno("making status pages");
@@ -237,4 +237,4 @@ StatusWriter::ForkMark::~ForkMark() {
   if (byte_) ::munmap(byte_, kPageBytes);
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -12,7 +12,7 @@
 #include "base/result.h"
 #include "base/time.h"
 
-namespace kolo {
+namespace corro {
 
 // What a worker said last about what it does.
 struct Status {
@@ -25,13 +25,13 @@ struct Status {
   bool under_way() const { return begun > finished; }
   TimePoint changed() const { return TimePoint(std::chrono::nanoseconds(changed_ns)); }
 
-  KOLO_FIELDS(text, begun, finished, changed_ns)
+  CORRO_FIELDS(text, begun, finished, changed_ns)
   bool operator==(const Status&) const = default;
 };
 
 inline constexpr std::size_t kStatusTextBytes = 200;
 // By this a worker learns the number of the descriptor, and which of the pages there is its own.
-inline constexpr const char* kStatusVariable = "KOLO_STATUS";
+inline constexpr const char* kStatusVariable = "CORRO_STATUS";
 
 namespace status_page {
 struct Page;
@@ -131,4 +131,4 @@ class StatusWriter {
   ForkMark mark_;
 };
 
-}  // namespace kolo
+}  // namespace corro

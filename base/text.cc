@@ -3,7 +3,7 @@
 #include <csignal>
 #include <cstring>
 
-namespace kolo {
+namespace corro {
 
 CodePoint first_code_point(std::string_view text) {
   const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
@@ -47,4 +47,4 @@ std::string shell_word(const std::string& word) {
   return out + "'";
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-namespace kolo {
+namespace corro {
 
 // A whole number in decimal and nothing else.
 inline std::optional<long long> parse_int(std::string_view text) {
@@ -58,4 +58,4 @@ std::string shell_word(const std::string&);
 // "SIGKILL" for 9.
 std::string signal_name(int signo);
 
-}  // namespace kolo
+}  // namespace corro

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
-namespace kolo {
+namespace corro {
 
 using Clock = std::chrono::steady_clock;
 using Duration = Clock::duration;
@@ -24,4 +24,4 @@ struct Deadline {
   }
 };
 
-}  // namespace kolo
+}  // namespace corro

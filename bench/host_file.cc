@@ -10,7 +10,7 @@
 
 #include "launcher/plan/plan.h"
 
-using namespace kolo;
+using namespace corro;
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include "cli/version.h"
 #include "launcher/machine/libraries.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -30,7 +30,7 @@ Capability framework(std::string name, std::string_view module) {
   return {Heading::framework,
           std::move(name),
           false,
-          {fmt::format("{} is not part of Kolo {}", module, KOLO_VERSION)}};
+          {fmt::format("{} is not part of Corro {}", module, CORRO_VERSION)}};
 }
 
 std::string_view title_of(Heading heading) {
@@ -57,7 +57,7 @@ std::string section(const std::vector<Capability>& capabilities, Heading heading
 
 std::vector<Capability> find_capabilities(const ReadVariable& variable) {
   const auto folders = library_folders(variable("LD_LIBRARY_PATH").value_or(""));
-  const std::string unused = fmt::format("Kolo {} cannot use it yet", KOLO_VERSION);
+  const std::string unused = fmt::format("Corro {} cannot use it yet", CORRO_VERSION);
   const auto library = [&](Heading heading, std::string name, std::vector<std::string> files) {
     return Capability{heading, std::move(name), false, {whereabouts(files, folders), unused}};
   };
@@ -68,7 +68,7 @@ std::vector<Capability> find_capabilities(const ReadVariable& variable) {
       framework("PyTorch", "horovod.torch"),
       framework("MXNet", "horovod.mxnet"),
       library(Heading::controller, "MPI", mpi),
-      {Heading::controller, "Gloo", true, {"Kolo's own controller answers to --gloo"}},
+      {Heading::controller, "Gloo", true, {"Corro's own controller answers to --gloo"}},
       library(Heading::operation, "NCCL", {"libnccl.so.2"}),
       {Heading::operation, "DDL", false, {"IBM no longer has it"}},
       library(Heading::operation, "CCL", {"libccl.so.1"}),
@@ -76,7 +76,7 @@ std::vector<Capability> find_capabilities(const ReadVariable& variable) {
       {Heading::operation,
        "Gloo",
        true,
-       {"Kolo's own operations stand in for it", whereabouts(gloo, folders), unused}},
+       {"Corro's own operations stand in for it", whereabouts(gloo, folders), unused}},
   };
 }
 
@@ -94,4 +94,4 @@ std::string check_build_text(const std::vector<Capability>& capabilities, bool v
   return text;
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -5,7 +5,7 @@
 
 #include "launcher/hosts/allocation.h"
 
-namespace kolo {
+namespace corro {
 
 // One thing that a job might use, under one of Horovod's headings.
 struct Capability {
@@ -21,4 +21,4 @@ std::vector<Capability> find_capabilities(const ReadVariable&);
 // In Horovod's layout, which scripts read.
 std::string check_build_text(const std::vector<Capability>&, bool verbose);
 
-}  // namespace kolo
+}  // namespace corro

@@ -17,7 +17,7 @@
 #include "cli/options.h"
 #include "cli/subcommands.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -311,4 +311,4 @@ std::string print_completion(const Completion& completion) {
   return out;
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -7,7 +7,7 @@
 
 #include "cli/table.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -303,4 +303,4 @@ std::string progress_text(const ConsultProgress& progress) {
                      progress.reached);
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -8,7 +8,7 @@
 #include "launcher/hosts/hosts.h"
 #include "launcher/job/consult.h"
 
-namespace kolo {
+namespace corro {
 
 // What `horovodrun doctor` says, for people and for scripts: a row for each host, and what was
 // found with what mends it.
@@ -27,4 +27,4 @@ std::string headline(const doctor::Finding&);
 // For a terminal, while it goes on.
 std::string progress_text(const ConsultProgress&);
 
-}  // namespace kolo
+}  // namespace corro

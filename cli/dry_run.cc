@@ -11,7 +11,7 @@
 #include "cli/options.h"
 #include "cli/table.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -209,4 +209,4 @@ std::string hosts_json(const std::vector<HostSpec>& hosts) {
   return dumped(out);
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -47,4 +47,4 @@ std::span<const ExitCode> exit_codes() {
   return kCodes;
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -79,4 +79,4 @@ std::string failure_json(const Outcome& outcome) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace kolo
+}  // namespace corro

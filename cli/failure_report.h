@@ -4,9 +4,9 @@
 
 #include "launcher/job/job.h"
 
-namespace kolo {
+namespace corro {
 
 // What failure.json holds: who failed first and how, and what is known of every worker.
 std::string failure_json(const Outcome&);
 
-}  // namespace kolo
+}  // namespace corro

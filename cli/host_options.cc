@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -85,7 +85,7 @@ Result<std::optional<Allocation>> ask_scheduler(const Surroundings& around,
                                                 std::vector<std::string>& notes) {
   auto found = find_allocation(around.variable, around.read_file);
   // A job that starts another inside one of its workers has its own part of the hosts only.
-  if (!around.variable("KOLO_STORE")) return found;
+  if (!around.variable("CORRO_STORE")) return found;
   if (found && *found)
     notes.push_back(
         fmt::format("inside a worker of another job the hosts of {} are not used; "
@@ -120,4 +120,4 @@ Result<ChosenHosts> choose_hosts(const Values& values, const std::optional<Alloc
   return out;
 }
 
-}  // namespace kolo
+}  // namespace corro

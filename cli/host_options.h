@@ -8,7 +8,7 @@
 #include "cli/parse.h"
 #include "cli/values.h"
 
-namespace kolo {
+namespace corro {
 
 struct ChosenHosts {
   std::vector<HostSpec> hosts;   // with their slots; empty: nobody said any
@@ -27,4 +27,4 @@ Result<std::optional<Allocation>> ask_scheduler(const Surroundings&,
 Result<ChosenHosts> choose_hosts(const Values&, const std::optional<Allocation>&,
                                  const Surroundings&);
 
-}  // namespace kolo
+}  // namespace corro

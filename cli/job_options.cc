@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "cli/refusal.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -254,7 +254,7 @@ void add_notes(const Values& values, RunJob& run) {
   const auto passed = given_with(values, State::reaches_workers);
   if (!passed.empty())
     run.notes.push_back(
-        fmt::format("passed on to the workers, where Kolo does not act on it yet: {}",
+        fmt::format("passed on to the workers, where Corro does not act on it yet: {}",
                     fmt::join(passed, ", ")));
   for (const Option& option : options())
     if (values.has(option.name()) && lacks_what_it_needs(option, values))
@@ -310,4 +310,4 @@ Result<Unit> apply_sized_options(const Values& values, RunJob& run) {
   return check_elastic(values, run.spec.np);
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -4,7 +4,7 @@
 #include "cli/parse.h"
 #include "cli/values.h"
 
-namespace kolo {
+namespace corro {
 
 // Pure.  What the options say about a job, but for its size, its hosts and its command: into the
 // spec, and what the user should know about them into the notes.
@@ -16,4 +16,4 @@ Result<Unit> apply_sized_options(const Values&, RunJob&);
 // "-AWS_*,AWS_REGION"
 Result<std::vector<EnvRule>> parse_env_rules(const std::string& text);
 
-}  // namespace kolo
+}  // namespace corro

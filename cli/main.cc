@@ -32,7 +32,7 @@
 #include "launcher/job/preview.h"
 #include "launcher/pipe/pipe.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -84,7 +84,7 @@ int carry_out(const ShowHelp&) {
 }
 
 int carry_out(const ShowVersion&) {
-  say(stdout, fmt::format("{}\nKolo {}\n", kHorovodVersion, KOLO_VERSION));
+  say(stdout, fmt::format("{}\nCorro {}\n", kHorovodVersion, CORRO_VERSION));
   return 0;
 }
 
@@ -265,11 +265,11 @@ int main_with(const std::vector<std::string>& arguments, TimePoint asked) {
 }
 
 }  // namespace
-}  // namespace kolo
+}  // namespace corro
 
 int main(int argc, char** argv) {
-  const auto asked = kolo::Clock::now();
-  kolo::fill_standard_descriptors();
-  kolo::keep_freed_memory();
-  return kolo::main_with(std::vector<std::string>(argv + 1, argv + argc), asked);
+  const auto asked = corro::Clock::now();
+  corro::fill_standard_descriptors();
+  corro::keep_freed_memory();
+  return corro::main_with(std::vector<std::string>(argv + 1, argv + argc), asked);
 }

@@ -13,7 +13,7 @@
 #include "cli/exit_codes.h"
 #include "cli/options.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -101,7 +101,7 @@ std::string text_for(const Option& option) {
     out += fmt::format("Without it, the variable\n.Ev {}\ncounts.\n", option.fallback);
   if (!option.key.empty()) out += fmt::format("In the configuration file:\n.Li {} .\n", option.key);
   if (option.state == State::later) out += "Not available yet.\n";
-  if (option.state == State::reaches_workers) out += "Kolo does not act on it yet.\n";
+  if (option.state == State::reaches_workers) out += "Corro does not act on it yet.\n";
   return out;
 }
 
@@ -202,4 +202,4 @@ std::string table_json() {
   return table.dump(1) + "\n";
 }
 
-}  // namespace kolo
+}  // namespace corro

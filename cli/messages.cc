@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "cli/table.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -228,4 +228,4 @@ std::string message_for(const Outcome& outcome) {
   return outcome.inside_line && !report.empty() ? "\n" + report : report;
 }
 
-}  // namespace kolo
+}  // namespace corro

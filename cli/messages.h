@@ -6,7 +6,7 @@
 #include "launcher/job/job.h"
 
 // The words that users read, apart from the code that finds out what to say.
-namespace kolo {
+namespace corro {
 
 std::string message_for(const News&);
 
@@ -16,4 +16,4 @@ std::string message_for(const Error&);
 // How the job ended, in one line or a few; empty if all went well.
 std::string message_for(const Outcome&);
 
-}  // namespace kolo
+}  // namespace corro

@@ -2,7 +2,7 @@
 
 #include "cli/own_options.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -465,7 +465,7 @@ constexpr auto kHorovod = std::to_array<Option>({
 
     {.names = "--gloo",
      .group = Group::controller,
-     .help = "start workers with Kolo itself, without MPI; this is so in any case",
+     .help = "start workers with Corro itself, without MPI; this is so in any case",
      .exclusive = "controller",
      .key = "controller"},
     {.names = "--mpi",
@@ -494,4 +494,4 @@ std::span<const Option> options() {
   return all;
 }
 
-}  // namespace kolo
+}  // namespace corro

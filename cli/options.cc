@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "cli/refusal.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -146,7 +146,7 @@ std::string_view title_of(Group group) {
 std::string_view Option::name() const {
   for (const auto each : names_of(*this))
     if (each.starts_with("--")) return each;
-  KOLO_ASSERT(false);
+  CORRO_ASSERT(false);
   return {};
 }
 
@@ -180,7 +180,7 @@ const Option* find_option(std::string_view name) {
 
 const Option& option(std::string_view name) {
   const Option* found = find_option(name);
-  KOLO_ASSERT(found && found->name() == name);
+  CORRO_ASSERT(found && found->name() == name);
   return *found;
 }
 
@@ -220,4 +220,4 @@ std::optional<double> python_float(std::string_view text) {
   return python_number<double>(text);
 }
 
-}  // namespace kolo
+}  // namespace corro

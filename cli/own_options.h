@@ -2,9 +2,9 @@
 
 #include "cli/options.h"
 
-namespace kolo {
+namespace corro {
 
 // The part of the table that Horovod does not have.
 std::span<const Option> own_options();
 
-}  // namespace kolo
+}  // namespace corro

@@ -14,7 +14,7 @@
 #include "cli/subcommands.h"
 #include "cli/values.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -146,4 +146,4 @@ Result<Request> parse_command_line(const std::vector<std::string>& words,
                 for_doctor);
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -11,7 +11,7 @@
 #include "launcher/hosts/allocation.h"
 #include "launcher/job/job.h"
 
-namespace kolo {
+namespace corro {
 
 // What a command line may refer to.
 struct Surroundings {
@@ -59,4 +59,4 @@ using Request =
 // starts.
 Result<Request> parse_command_line(const std::vector<std::string>& arguments, const Surroundings&);
 
-}  // namespace kolo
+}  // namespace corro

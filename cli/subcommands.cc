@@ -9,7 +9,7 @@
 #include "cli/options.h"
 #include "cli/refusal.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -147,4 +147,4 @@ std::optional<Result<Request>> parse_subcommand(const std::vector<std::string>& 
   return std::nullopt;
 }
 
-}  // namespace kolo
+}  // namespace corro

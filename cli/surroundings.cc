@@ -9,7 +9,7 @@
 #include "base/fd.h"
 #include "launcher/hosts/discovery.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -57,4 +57,4 @@ Surroundings own_surroundings() {
           [](const HostSpec&) { return std::optional<int>(); }, is_here};
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -2,9 +2,9 @@
 
 #include "cli/parse.h"
 
-namespace kolo {
+namespace corro {
 
 // This process's own: its environment, its files, its machine.
 Surroundings own_surroundings();
 
-}  // namespace kolo
+}  // namespace corro

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -113,4 +113,4 @@ std::vector<Variable> worker_variables(const Values& values) {
   return out;
 }
 
-}  // namespace kolo
+}  // namespace corro

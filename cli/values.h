@@ -13,7 +13,7 @@
 #include "cli/arguments.h"
 #include "launcher/plan/recipe.h"
 
-namespace kolo {
+namespace corro {
 
 // What the user set, from wherever, by the options' names.  All of it has been checked against the
 // table, so that a number asked for as a number is one.
@@ -43,4 +43,4 @@ std::vector<Given> merged(std::span<const Given> file, std::span<const Given> co
 // The variables by which the workers learn of options, in the table's order.
 std::vector<Variable> worker_variables(const Values&);
 
-}  // namespace kolo
+}  // namespace corro

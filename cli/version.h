@@ -2,9 +2,9 @@
 
 #include <string_view>
 
-namespace kolo {
+namespace corro {
 
 // What scripts read to learn which Horovod this is.
 inline constexpr std::string_view kHorovodVersion = "0.28.1";
 
-}  // namespace kolo
+}  // namespace corro

@@ -20,7 +20,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "kolo/kolo.h"
+#include "corro/corro.h"
 #include "network.h"
 #include "picture.h"
 #include "spirals.h"
@@ -48,40 +48,41 @@ struct Options {
 class Job {
  public:
   Job() {
-    kolo_error* why = nullptr;
-    check(kolo_open(nullptr, &context_, &why), &why);
+    corro_error* why = nullptr;
+    check(corro_open(nullptr, &context_, &why), &why);
   }
-  ~Job() { kolo_close(context_); }
+  ~Job() { corro_close(context_); }
   Job(const Job&) = delete;
 
-  int rank() const { return kolo_rank(context_); }
-  int size() const { return kolo_size(context_); }
+  int rank() const { return corro_rank(context_); }
+  int size() const { return corro_size(context_); }
 
   template <class T>
   void add_up(std::vector<T>& values) {
-    kolo_error* why = nullptr;
-    check(kolo_allreduce(context_, values.data(), values.size(), type<T>(), KOLO_SUM, &why), &why);
+    corro_error* why = nullptr;
+    check(corro_allreduce(context_, values.data(), values.size(), type<T>(), CORRO_SUM, &why),
+          &why);
   }
 
   template <class T>
   void copy_from_rank_0(std::vector<T>& values) {
-    kolo_error* why = nullptr;
-    check(kolo_broadcast(context_, values.data(), values.size(), type<T>(), 0, &why), &why);
+    corro_error* why = nullptr;
+    check(corro_broadcast(context_, values.data(), values.size(), type<T>(), 0, &why), &why);
   }
 
  private:
   template <class T>
-  static kolo_type type() {
-    return std::is_same_v<T, float> ? KOLO_FLOAT32 : KOLO_FLOAT64;
+  static corro_type type() {
+    return std::is_same_v<T, float> ? CORRO_FLOAT32 : CORRO_FLOAT64;
   }
 
-  static void check(kolo_status status, kolo_error** why) {
-    if (status == KOLO_OK) return;
-    std::fprintf(stderr, "train: %s\n", kolo_error_text(*why));
+  static void check(corro_status status, corro_error** why) {
+    if (status == CORRO_OK) return;
+    std::fprintf(stderr, "train: %s\n", corro_error_text(*why));
     std::exit(1);
   }
 
-  kolo_context* context_ = nullptr;
+  corro_context* context_ = nullptr;
 };
 
 // A worker's copy of the network, and its share of the samples: every size()-th.

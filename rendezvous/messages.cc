@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-namespace kolo {
+namespace corro {
 
 std::string Departure::text() const {
   return fmt::format("rank {} on host {} {}", rank, host, cause);
@@ -17,4 +17,4 @@ std::optional<Error> store::unfit(std::string_view key, ByteView value) {
   return std::nullopt;
 }
 
-}  // namespace kolo
+}  // namespace corro

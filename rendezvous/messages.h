@@ -12,7 +12,7 @@
 #include "base/result.h"
 
 // What store and clients say to each other; PROTOCOL.md has the bytes.
-namespace kolo {
+namespace corro {
 
 // The end of a worker, as everybody else learns of it.
 struct Departure {
@@ -27,7 +27,7 @@ struct Departure {
   // "rank 2 on host b was killed by SIGKILL"
   std::string text() const;
 
-  KOLO_FIELDS(generation, rank, host, cause, manner)
+  CORRO_FIELDS(generation, rank, host, cause, manner)
   bool operator==(const Departure&) const = default;
 };
 constexpr Departure::Manner last_of(Departure::Manner) {
@@ -42,7 +42,7 @@ struct Set {
   std::uint64_t id = 0;
   std::string key;
   Bytes value;
-  KOLO_FIELDS(id, key, value)
+  CORRO_FIELDS(id, key, value)
   bool operator==(const Set&) const = default;
 };
 
@@ -51,7 +51,7 @@ struct WaitFor {
   std::uint64_t id = 0;
   std::string key;
   std::uint32_t within_ms = 0;
-  KOLO_FIELDS(id, key, within_ms)
+  CORRO_FIELDS(id, key, within_ms)
   bool operator==(const WaitFor&) const = default;
 };
 
@@ -65,7 +65,7 @@ struct Gather {
   Bytes value;
   std::uint32_t within_ms = 0;
   std::uint64_t generation = 0;
-  KOLO_FIELDS(id, key, rank, size, value, within_ms, generation)
+  CORRO_FIELDS(id, key, rank, size, value, within_ms, generation)
   bool operator==(const Gather&) const = default;
 };
 
@@ -74,7 +74,7 @@ using Request = std::variant<Set, WaitFor, Gather>;
 struct Done {
   static constexpr std::uint16_t kKind = 65;
   std::uint64_t id = 0;
-  KOLO_FIELDS(id)
+  CORRO_FIELDS(id)
   bool operator==(const Done&) const = default;
 };
 
@@ -82,7 +82,7 @@ struct Value {
   static constexpr std::uint16_t kKind = 66;
   std::uint64_t id = 0;
   Bytes value;
-  KOLO_FIELDS(id, value)
+  CORRO_FIELDS(id, value)
   bool operator==(const Value&) const = default;
 };
 
@@ -90,7 +90,7 @@ struct Values {
   static constexpr std::uint16_t kKind = 67;
   std::uint64_t id = 0;
   std::vector<Bytes> values;
-  KOLO_FIELDS(id, values)
+  CORRO_FIELDS(id, values)
   bool operator==(const Values&) const = default;
 };
 
@@ -99,7 +99,7 @@ struct Refused {
   std::uint64_t id = 0;
   Errc code = Errc::io;
   std::string text;
-  KOLO_FIELDS(id, code, text)
+  CORRO_FIELDS(id, code, text)
   bool operator==(const Refused&) const = default;
 };
 
@@ -107,7 +107,7 @@ struct Refused {
 struct Notice {
   static constexpr std::uint16_t kKind = 69;
   Departure departure;
-  KOLO_FIELDS(departure)
+  CORRO_FIELDS(departure)
   bool operator==(const Notice&) const = default;
 };
 
@@ -127,4 +127,4 @@ inline constexpr std::size_t kReplyLimit = kTotalLimit + 4096;    // a frame to 
 std::optional<Error> unfit(std::string_view key, ByteView value);
 
 }  // namespace store
-}  // namespace kolo
+}  // namespace corro

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace kolo {
+namespace corro {
 
 using namespace store;
 
@@ -224,4 +224,4 @@ std::optional<TimePoint> StoreCore::wake() const {
   return first;
 }
 
-}  // namespace kolo
+}  // namespace corro

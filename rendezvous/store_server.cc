@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 
-namespace kolo {
+namespace corro {
 
 using namespace std::chrono_literals;
 
@@ -112,4 +112,4 @@ void StoreServer::set_alarm() {
   });
 }
 
-}  // namespace kolo
+}  // namespace corro

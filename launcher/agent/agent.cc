@@ -24,7 +24,7 @@
 #include "launcher/network/knocking.h"
 #include "launcher/network/reception.h"
 
-namespace kolo {
+namespace corro {
 
 using namespace std::chrono_literals;
 
@@ -170,13 +170,13 @@ Agent::Agent(Loop& loop, pid_t guard)
                 .on_end = [this](const Error&) { on_launcher_gone(); },
                 .on_proved = {}}),
       last_heard_(loop.now()) {
-  signal_watch_ = loop_.watch(signals_.get(), kolo::Ready::read, [this] { on_signal(); });
+  signal_watch_ = loop_.watch(signals_.get(), corro::Ready::read, [this] { on_signal(); });
   const auto guard_gone = [this] {
     guard_watch_ = {};
     end(0s, "its guard was killed");
   };
   if (guard_)
-    guard_watch_ = loop_.watch(guard_.get(), kolo::Ready::read, guard_gone);
+    guard_watch_ = loop_.watch(guard_.get(), corro::Ready::read, guard_gone);
   else
     loop_.post(guard_gone);  // so early that there was nothing left to watch
   check_lease(false);
@@ -193,7 +193,7 @@ Result<Unit> Agent::on_frame(const Frame& frame) {
 void Agent::on(const Hello& hello) {
   lease_ = std::chrono::milliseconds(hello.lease_ms);
   grace_ = std::chrono::milliseconds(hello.grace_ms);
-  channel_.send(Up(Ready{KOLO_VERSION, ::getpid()}));
+  channel_.send(Up(Ready{CORRO_VERSION, ::getpid()}));
   check_lease(false);
 }
 
@@ -317,7 +317,7 @@ void Agent::on(const Examine&) {
   const auto deadline = Deadline::in(kLook);
   look_.emplace(Look{std::move(ids), Examination(std::move(pids), deadline), {}, {}});
   if (look_->examination.fd() >= 0)
-    look_->watch = loop_.watch(look_->examination.fd(), kolo::Ready::read, [this] { look_on(); });
+    look_->watch = loop_.watch(look_->examination.fd(), corro::Ready::read, [this] { look_on(); });
   look_->end = loop_.at(deadline.at, [this] { look_on(); });
   look_on();
 }
@@ -445,7 +445,7 @@ void Agent::signal_all(int signo) {
 }  // namespace agent
 
 int run_agent(pid_t guard) {
-  ::prctl(PR_SET_NAME, "kolo-agent");
+  ::prctl(PR_SET_NAME, "corro-agent");
   adopt_orphans();
   want_many_descriptors();
   Loop loop;
@@ -456,4 +456,4 @@ int run_agent(pid_t guard) {
   return 0;
 }
 
-}  // namespace kolo
+}  // namespace corro

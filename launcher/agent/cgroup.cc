@@ -17,11 +17,11 @@
 #include "base/text.h"
 #include "launcher/agent/small_file.h"
 
-namespace kolo::agent {
+namespace corro::agent {
 
 namespace {
 
-constexpr std::string_view kPrefix = "kolo-";
+constexpr std::string_view kPrefix = "corro-";
 
 // "8:pids:/path" → the path in this hierarchy, if its controllers have that name; version 2 has
 // none.
@@ -283,4 +283,4 @@ bool WorkerCgroup::remove() {
   return true;
 }
 
-}  // namespace kolo::agent
+}  // namespace corro::agent

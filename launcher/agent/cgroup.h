@@ -11,7 +11,7 @@
 #include "base/fd.h"
 #include "base/result.h"
 
-namespace kolo::agent {
+namespace corro::agent {
 
 // A cgroup as a folder, of the hierarchy that accounts for memory.
 struct Cgroup {
@@ -76,7 +76,7 @@ class WorkerCgroup {
   Cgroup place_;  // an empty folder: none, or removed
 };
 
-// "kolo-AGENT-WORKER"
+// "corro-AGENT-WORKER"
 std::string cgroup_name(pid_t agent, std::uint32_t worker);
 // The agent that has made a cgroup of this name; none for the name of another.
 std::optional<pid_t> agent_of_cgroup(std::string_view name);
@@ -84,4 +84,4 @@ std::optional<pid_t> agent_of_cgroup(std::string_view name);
 // Removes what agents that were killed have left below here.  Returns how many.
 int remove_leftovers(const Cgroup& home);
 
-}  // namespace kolo::agent
+}  // namespace corro::agent

@@ -20,7 +20,7 @@
 #include "launcher/agent/small_file.h"
 #include "launcher/agent/stack.h"
 
-namespace kolo::agent {
+namespace corro::agent {
 
 using namespace std::chrono_literals;
 
@@ -250,7 +250,7 @@ bool can_be_stopped(const Evidence& evidence) {
 
 // The examiner's part.  First what costs nothing, for all; then the stacks, as far as time goes.
 void run_examiner(const std::vector<pid_t>& workers, Deadline deadline, int results) {
-  ::prctl(PR_SET_NAME, "kolo-examiner");
+  ::prctl(PR_SET_NAME, "corro-examiner");
   const Family family;
   std::vector<Evidence> found;
   for (std::size_t i = 0; i < workers.size(); ++i) {
@@ -425,4 +425,4 @@ void ask_for_python_stacks(const Evidence& evidence) {
     ::syscall(SYS_pidfd_send_signal, process.get(), python_dump_signal(), nullptr, 0);
 }
 
-}  // namespace kolo::agent
+}  // namespace corro::agent

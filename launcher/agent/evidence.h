@@ -15,7 +15,7 @@
 #include "base/frame.h"
 #include "base/time.h"
 
-namespace kolo::agent {
+namespace corro::agent {
 
 // What can be seen of a worker from outside.  What cannot is empty or zero; that is never an error.
 struct Evidence {
@@ -37,8 +37,8 @@ struct Evidence {
   // "running", "sleeping", "waiting for the disk", …
   std::string_view state_text() const;
 
-  KOLO_FIELDS(pid, command, state, started, threads, descendants, rss_bytes, peak_rss_bytes, cpu_ms,
-              waits_in, frames, python, has_python_dump)
+  CORRO_FIELDS(pid, command, state, started, threads, descendants, rss_bytes, peak_rss_bytes,
+               cpu_ms, waits_in, frames, python, has_python_dump)
   bool operator==(const Evidence&) const = default;
 };
 
@@ -46,10 +46,10 @@ inline constexpr std::size_t kFramesMost = 16;
 // Of one Evidence, encoded: what a pipe takes in one piece.
 inline constexpr std::size_t kEvidenceBytes = 4000;
 
-// On this signal a worker that imports kolo writes the stacks of its Python threads to its stderr,
+// On this signal a worker that imports corro writes the stacks of its Python threads to its stderr,
 // in the middle of whatever it does.  SIGUSR1 and SIGUSR2 are the scripts' own, and the first
 // real-time signals are taken by libraries.  The default action is to end the process, so it is for
-// those only who have_python_dump.  DUMP_SIGNAL in python/kolo/__init__.py is the same.
+// those only who have_python_dump.  DUMP_SIGNAL in python/corro/__init__.py is the same.
 inline int python_dump_signal() {
   return SIGRTMIN + 12;
 }
@@ -105,4 +105,4 @@ void parse_status(std::string_view status, Evidence&);
 std::string parse_syscall(std::string_view syscall);
 bool maps_have_python(std::string_view maps);
 
-}  // namespace kolo::agent
+}  // namespace corro::agent

@@ -14,7 +14,7 @@
 #include "launcher/agent/cgroup.h"
 #include "launcher/agent/sweep.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -74,7 +74,7 @@ int run_guard(std::string_view hail) {
   }
   if (agent == 0) return run_agent(guard);
 
-  ::prctl(PR_SET_NAME, "kolo-guard");
+  ::prctl(PR_SET_NAME, "corro-guard");
   const int code = watch_over(agent, signals);
   for (const pid_t left : sweep(kStuck)) tell_of_one_left(left);
   // An agent that was killed has not removed the cgroups of its workers.
@@ -83,4 +83,4 @@ int run_guard(std::string_view hail) {
   return code;
 }
 
-}  // namespace kolo
+}  // namespace corro

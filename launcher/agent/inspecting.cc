@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-namespace kolo::agent {
+namespace corro::agent {
 
 namespace {
 
@@ -31,7 +31,7 @@ Inspecting::Inspecting(Loop& loop, const Inspect& inspect,
   const auto patience = std::chrono::milliseconds(inspect.patience_ms);
   auto errand = Errand::send([&] {
     return encode(
-        kolo::inspect({inspect.cwd, inspect.argv, inspect.env, {}}, Deadline::in(patience)));
+        corro::inspect({inspect.cwd, inspect.argv, inspect.env, {}}, Deadline::in(patience)));
   });
   if (!errand) {
     end_ = loop.at(loop.now(),
@@ -39,7 +39,7 @@ Inspecting::Inspecting(Loop& loop, const Inspect& inspect,
     return;
   }
   errand_.emplace(std::move(*errand));
-  watch_ = loop.watch(errand_->fd(), kolo::Ready::read, [this] { look(); });
+  watch_ = loop.watch(errand_->fd(), corro::Ready::read, [this] { look(); });
   end_ = loop.at(loop.now() + patience + kToTell, [this, patience] {
     this->answer(nothing_but(
         fmt::format("the inspection did not end within {} s", patience.count() / 1000.0)));
@@ -59,4 +59,4 @@ void Inspecting::answer(Inspection seen) {
   answer_({std::move(seen), asked_us_, wall_clock_us()});
 }
 
-}  // namespace kolo::agent
+}  // namespace corro::agent

@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 
-namespace kolo::agent {
+namespace corro::agent {
 
 namespace {
 
@@ -134,4 +134,4 @@ std::string OomVerdict::text() const {
   return text;
 }
 
-}  // namespace kolo::agent
+}  // namespace corro::agent

@@ -12,7 +12,7 @@
 #include "base/fd.h"
 #include "launcher/agent/cgroup.h"
 
-namespace kolo::agent {
+namespace corro::agent {
 
 // Whether the kernel killed a worker, or what it had started, because memory was short.
 struct OomVerdict {
@@ -35,7 +35,7 @@ struct OomVerdict {
   // "out of memory; the limit of its cgroup is 20 MiB"; empty if it is none.
   std::string text() const;
 
-  KOLO_FIELDS(by, limit_bytes, peak_bytes, pid, name)
+  CORRO_FIELDS(by, limit_bytes, peak_bytes, pid, name)
   bool operator==(const OomVerdict&) const = default;
 };
 
@@ -71,4 +71,4 @@ class OomWatch {
   std::deque<OomKill> kills_;
 };
 
-}  // namespace kolo::agent
+}  // namespace corro::agent

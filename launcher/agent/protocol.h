@@ -20,7 +20,7 @@
 
 // What the launcher and a host's agent say to each other; PROTOCOL.md has the bytes.  A worker is
 // known by its rank.
-namespace kolo::agent {
+namespace corro::agent {
 
 // Down: from the launcher.
 
@@ -29,7 +29,7 @@ struct Hello {
   static constexpr std::uint16_t kKind = 1;
   std::string version;
   std::uint32_t lease_ms = 0, grace_ms = 0;
-  KOLO_FIELDS(version, lease_ms, grace_ms)
+  CORRO_FIELDS(version, lease_ms, grace_ms)
   bool operator==(const Hello&) const = default;
 };
 
@@ -41,7 +41,7 @@ struct Start {
   std::uint32_t umask = 022;
   bool has_input = false;  // else it reads /dev/null
   Cpus cpus;               // to run on; empty: any
-  KOLO_FIELDS(worker, argv, env, cwd, umask, has_input, cpus)
+  CORRO_FIELDS(worker, argv, env, cwd, umask, has_input, cpus)
   bool operator==(const Start&) const = default;
 };
 
@@ -50,13 +50,13 @@ struct Signal {
   static constexpr std::uint16_t kKind = 3;
   std::uint32_t worker = 0;
   std::int32_t signo = 0;
-  KOLO_FIELDS(worker, signo)
+  CORRO_FIELDS(worker, signo)
   bool operator==(const Signal&) const = default;
 };
 
 struct Lease {
   static constexpr std::uint16_t kKind = 4;
-  KOLO_FIELDS()
+  CORRO_FIELDS()
   bool operator==(const Lease&) const = default;
 };
 
@@ -64,14 +64,14 @@ struct Lease {
 struct Ack {
   static constexpr std::uint16_t kKind = 5;
   std::uint64_t seq = 0;
-  KOLO_FIELDS(seq)
+  CORRO_FIELDS(seq)
   bool operator==(const Ack&) const = default;
 };
 
 // No more will come: kill what is left and go.
 struct Close {
   static constexpr std::uint16_t kKind = 6;
-  KOLO_FIELDS()
+  CORRO_FIELDS()
   bool operator==(const Close&) const = default;
 };
 
@@ -81,21 +81,21 @@ struct Input {
   std::uint32_t worker = 0;
   Bytes bytes;
   bool ends = false;
-  KOLO_FIELDS(worker, bytes, ends)
+  CORRO_FIELDS(worker, bytes, ends)
   bool operator==(const Input&) const = default;
 };
 
 // The launcher is about to be stopped (Ctrl-Z): stop the workers too, and let the lease rest.
 struct Hold {
   static constexpr std::uint16_t kKind = 8;
-  KOLO_FIELDS()
+  CORRO_FIELDS()
   bool operator==(const Hold&) const = default;
 };
 
 // It goes on.
 struct Resume {
   static constexpr std::uint16_t kKind = 9;
-  KOLO_FIELDS()
+  CORRO_FIELDS()
   bool operator==(const Resume&) const = default;
 };
 
@@ -105,7 +105,7 @@ struct Opener {
   Bytes key;                            // of the job
   std::vector<std::string> interfaces;  // to use only; none: all
   std::string address;                  // to use only; empty: any
-  KOLO_FIELDS(host, key, interfaces, address)
+  CORRO_FIELDS(host, key, interfaces, address)
   bool operator==(const Opener&) const = default;
 };
 
@@ -115,14 +115,14 @@ struct Survey {
   bool gpus = false, topology = false;
   std::uint16_t first_port = 0, last_port = 0;  // for all that will listen; 0: any
   std::optional<Opener> doors;                  // none: nobody will come from elsewhere
-  KOLO_FIELDS(gpus, topology, first_port, last_port, doors)
+  CORRO_FIELDS(gpus, topology, first_port, last_port, doors)
   bool operator==(const Survey&) const = default;
 };
 
 // See what the workers are doing, before they are ended.
 struct Examine {
   static constexpr std::uint16_t kKind = 11;
-  KOLO_FIELDS()
+  CORRO_FIELDS()
   bool operator==(const Examine&) const = default;
 };
 
@@ -132,7 +132,7 @@ struct Inspect {
   std::string cwd;                     // empty: nobody cares
   std::vector<std::string> argv, env;  // no argv: the same
   std::uint32_t patience_ms = 0;
-  KOLO_FIELDS(cwd, argv, env, patience_ms)
+  CORRO_FIELDS(cwd, argv, env, patience_ms)
   bool operator==(const Inspect&) const = default;
 };
 
@@ -140,7 +140,7 @@ struct Inspect {
 struct Knock {
   static constexpr std::uint16_t kKind = 13;
   std::vector<Doorway> doorways;
-  KOLO_FIELDS(doorways)
+  CORRO_FIELDS(doorways)
   bool operator==(const Knock&) const = default;
 };
 
@@ -153,7 +153,7 @@ struct Ready {
   static constexpr std::uint16_t kKind = 65;
   std::string version;
   std::int32_t pid = 0;
-  KOLO_FIELDS(version, pid)
+  CORRO_FIELDS(version, pid)
   bool operator==(const Ready&) const = default;
 };
 
@@ -166,7 +166,7 @@ struct Facts {
   std::optional<Topology> topology;
   std::vector<Door> doors;
   std::vector<std::string> troubles;  // what could not be found out, and why
-  KOLO_FIELDS(cores, free_port, gpus, topology, doors, troubles)
+  CORRO_FIELDS(cores, free_port, gpus, topology, doors, troubles)
   bool operator==(const Facts&) const = default;
 };
 
@@ -174,7 +174,7 @@ struct Facts {
 struct Taken {
   static constexpr std::uint16_t kKind = 72;
   std::uint32_t worker = 0, bytes = 0;
-  KOLO_FIELDS(worker, bytes)
+  CORRO_FIELDS(worker, bytes)
   bool operator==(const Taken&) const = default;
 };
 
@@ -182,7 +182,7 @@ struct Started {
   static constexpr std::uint16_t kKind = 66;
   std::uint32_t worker = 0;
   std::int32_t pid = 0;
-  KOLO_FIELDS(worker, pid)
+  CORRO_FIELDS(worker, pid)
   bool operator==(const Started&) const = default;
 };
 
@@ -191,7 +191,7 @@ struct Failed {
   std::uint32_t worker = 0;
   Errc code = Errc::io;
   std::string why;
-  KOLO_FIELDS(worker, code, why)
+  CORRO_FIELDS(worker, code, why)
   bool operator==(const Failed&) const = default;
 };
 
@@ -201,7 +201,7 @@ struct Output {
   Stream stream = Stream::out;
   std::int64_t time = 0;  // when it was read from the worker, in microseconds since 1970
   Bytes bytes;
-  KOLO_FIELDS(worker, stream, time, bytes)
+  CORRO_FIELDS(worker, stream, time, bytes)
   bool operator==(const Output&) const = default;
 };
 
@@ -213,7 +213,7 @@ struct Exited {
   Status said;     // what it had said last about what it does
   OomVerdict oom;  // whether want of memory was why
   Usage used;
-  KOLO_FIELDS(worker, status, said, oom, used)
+  CORRO_FIELDS(worker, status, said, oom, used)
   bool operator==(const Exited&) const = default;
 };
 
@@ -221,7 +221,7 @@ struct Exited {
 struct Ending {
   static constexpr std::uint16_t kKind = 70;
   std::string why;
-  KOLO_FIELDS(why)
+  CORRO_FIELDS(why)
   bool operator==(const Ending&) const = default;
 };
 
@@ -231,14 +231,14 @@ struct Finding {
   std::uint32_t worker = 0;
   Status said;
   Evidence seen;
-  KOLO_FIELDS(worker, said, seen)
+  CORRO_FIELDS(worker, said, seen)
   bool operator==(const Finding&) const = default;
 };
 
 // That was all of them.
 struct Examined {
   static constexpr std::uint16_t kKind = 74;
-  KOLO_FIELDS()
+  CORRO_FIELDS()
   bool operator==(const Examined&) const = default;
 };
 
@@ -247,21 +247,21 @@ struct Inspected {
   static constexpr std::uint16_t kKind = 77;
   Inspection seen;
   std::int64_t asked_us = 0, answered_us = 0;  // microseconds since 1970
-  KOLO_FIELDS(seen, asked_us, answered_us)
+  CORRO_FIELDS(seen, asked_us, answered_us)
   bool operator==(const Inspected&) const = default;
 };
 
 struct Knocked {
   static constexpr std::uint16_t kKind = 78;
   std::vector<Opening> openings;
-  KOLO_FIELDS(openings)
+  CORRO_FIELDS(openings)
   bool operator==(const Knocked&) const = default;
 };
 
 // The answer to each Lease.
 struct Alive {
   static constexpr std::uint16_t kKind = 79;
-  KOLO_FIELDS()
+  CORRO_FIELDS()
   bool operator==(const Alive&) const = default;
 };
 
@@ -275,7 +275,7 @@ struct Reached {
   bool staged = false;  // this program was brought along
   std::uint32_t attempts = 1;
   std::string host_key;  // "SHA256:…"; empty: another command has checked it
-  KOLO_FIELDS(address, resolve_us, connect_us, login_us, start_us, staged, attempts, host_key)
+  CORRO_FIELDS(address, resolve_us, connect_us, login_us, start_us, staged, attempts, host_key)
   bool operator==(const Reached&) const = default;
 };
 
@@ -303,7 +303,7 @@ struct Unreached {
   Barrier kind = Barrier::unreachable;
   std::string why;  // with host, address, port and cause
   std::string fix;  // a command that mends it, or finds out more
-  KOLO_FIELDS(kind, why, fix)
+  CORRO_FIELDS(kind, why, fix)
   bool operator==(const Unreached&) const = default;
 };
 
@@ -325,4 +325,4 @@ inline constexpr std::size_t kInputBytes = 64 << 10;
 inline constexpr std::size_t kOutputWindow = 1 << 20;
 inline constexpr std::size_t kAckBytes = kOutputWindow / 8;  // that are worth an Ack
 
-}  // namespace kolo::agent
+}  // namespace corro::agent

@@ -14,10 +14,10 @@
 #include "launcher/agent/evidence.h"
 #include "launcher/agent/small_file.h"
 
-namespace kolo {
+namespace corro {
 
 void adopt_orphans() {
-  KOLO_ASSERT(::prctl(PR_SET_CHILD_SUBREAPER, 1) == 0);
+  CORRO_ASSERT(::prctl(PR_SET_CHILD_SUBREAPER, 1) == 0);
 }
 
 namespace {
@@ -71,4 +71,4 @@ std::vector<pid_t> sweep(Duration patience) {
   return {};
 }
 
-}  // namespace kolo
+}  // namespace corro

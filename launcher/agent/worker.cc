@@ -7,7 +7,7 @@
 #include <csignal>
 #include <utility>
 
-namespace kolo::agent {
+namespace corro::agent {
 
 namespace {
 
@@ -96,7 +96,7 @@ void Worker::write_input() {
   if (waiting_.empty())
     input_watch_ = {};
   else if (!input_watch_)
-    input_watch_ = loop_.watch(input_.get(), kolo::Ready::write, [this] { write_input(); });
+    input_watch_ = loop_.watch(input_.get(), corro::Ready::write, [this] { write_input(); });
 }
 
 void Worker::close_input() {
@@ -111,7 +111,7 @@ void Worker::set_reading(bool reading) {
       source.watch = {};
     else if (!source.watch)
       source.watch =
-          loop_.watch(source.fd.get(), kolo::Ready::read, [this, &source] { read_once(source); });
+          loop_.watch(source.fd.get(), corro::Ready::read, [this, &source] { read_once(source); });
   }
 }
 
@@ -139,4 +139,4 @@ void Worker::ended() {
     }
 }
 
-}  // namespace kolo::agent
+}  // namespace corro::agent

@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "launcher/doctor/ledger.h"
 
-namespace kolo::doctor {
+namespace corro::doctor {
 
 namespace {
 
@@ -188,4 +188,4 @@ void check_files(const Consultation& consultation, Ledger& to) {
   }
 }
 
-}  // namespace kolo::doctor
+}  // namespace corro::doctor

@@ -5,7 +5,7 @@
 #include "launcher/doctor/agreement.h"
 #include "launcher/doctor/ledger.h"
 
-namespace kolo::doctor {
+namespace corro::doctor {
 
 namespace {
 
@@ -91,4 +91,4 @@ void check_gpus(const Consultation& consultation, Ledger& to) {
     }
 }
 
-}  // namespace kolo::doctor
+}  // namespace corro::doctor

@@ -4,7 +4,7 @@
 
 #include "launcher/doctor/ledger.h"
 
-namespace kolo::doctor {
+namespace corro::doctor {
 
 namespace {
 
@@ -36,8 +36,9 @@ Remedy raise(const HostReport& host, const Limit& limit, const char* name, char 
   const bool may = limit.hard == Limit::kNone ||
                    (!unlimited && limit.hard >= static_cast<std::uint64_t>(std::stoll(to)));
   if (host.is_here && may) return {Where::there, fmt::format("ulimit -{} {}", letter, to)};
-  return {Where::there,
-          fmt::format("echo '* - {} {}' | sudo tee -a /etc/security/limits.d/kolo.conf", name, to)};
+  return {
+      Where::there,
+      fmt::format("echo '* - {} {}' | sudo tee -a /etc/security/limits.d/corro.conf", name, to)};
 }
 
 int all_workers(const Consultation& consultation) {
@@ -117,4 +118,4 @@ void check_limits(const Consultation& consultation, Ledger& to) {
   }
 }
 
-}  // namespace kolo::doctor
+}  // namespace corro::doctor

@@ -5,7 +5,7 @@
 #include "launcher/doctor/agreement.h"
 #include "launcher/doctor/ledger.h"
 
-namespace kolo::doctor {
+namespace corro::doctor {
 
 namespace {
 
@@ -71,4 +71,4 @@ void check_machines(const Consultation& consultation, Ledger& to) {
                       trouble.text});
 }
 
-}  // namespace kolo::doctor
+}  // namespace corro::doctor

@@ -4,7 +4,7 @@
 
 #include "launcher/doctor/ledger.h"
 
-namespace kolo::doctor {
+namespace corro::doctor {
 
 namespace {
 
@@ -36,13 +36,13 @@ constexpr BarrierText kBarriers[] = {
      Where::here, "horovodrun --rsh-agent ssh …"},
     {Barrier::Kind::shell, Class::machine, "its login shell does not work", Where::there, "true"},
     {Barrier::Kind::staging, Class::machine, "this program cannot be brought there", Where::there,
-     "df -h ~ /tmp; ls -ld ~ ~/.cache; mkdir -p ~/.cache/kolo"},
+     "df -h ~ /tmp; ls -ld ~ ~/.cache; mkdir -p ~/.cache/corro"},
     {Barrier::Kind::machine, Class::machine, "this program does not run there", Where::there,
      "uname -m; ldd --version"},
     {Barrier::Kind::lost, Class::reach, "the connection was lost", Where::there,
      "uptime; dmesg | tail"},
     {Barrier::Kind::version, Class::machine, "another version of this program answers there",
-     Where::there, "rm -r ~/.cache/kolo"},
+     Where::there, "rm -r ~/.cache/corro"},
     {Barrier::Kind::silent, Class::reach, "it was reached, and does not answer", Where::there,
      "uptime; dmesg | tail"},
 };
@@ -114,4 +114,4 @@ void check_reach(const Consultation& consultation, Ledger& to) {
   }
 }
 
-}  // namespace kolo::doctor
+}  // namespace corro::doctor

@@ -5,9 +5,9 @@
 #include "launcher/doctor/consultation.h"
 #include "launcher/doctor/finding.h"
 
-namespace kolo::doctor {
+namespace corro::doctor {
 
 // Pure.  What is wrong with the hosts, each thing once, what is bad first.
 std::vector<Finding> diagnose(const Consultation&);
 
-}  // namespace kolo::doctor
+}  // namespace corro::doctor

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 
-namespace kolo::doctor {
+namespace corro::doctor {
 
 namespace {
 
@@ -93,4 +93,4 @@ std::vector<Finding> Ledger::findings() const {
   return out;
 }
 
-}  // namespace kolo::doctor
+}  // namespace corro::doctor

@@ -6,7 +6,7 @@
 
 #include "launcher/hosts/node_list.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -80,4 +80,4 @@ std::string print_hosts(std::span<const HostSpec> hosts, HostFormat format) {
   return {};
 }
 
-}  // namespace kolo
+}  // namespace corro

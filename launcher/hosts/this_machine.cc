@@ -11,7 +11,7 @@
 
 #include "launcher/hosts/hosts.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -81,4 +81,4 @@ std::set<std::string> names_of_this_machine() {
   return names;
 }
 
-}  // namespace kolo
+}  // namespace corro

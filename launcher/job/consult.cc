@@ -21,7 +21,7 @@
 #include "launcher/plan/plan.h"
 #include "launcher/session/session.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -176,7 +176,7 @@ class Consulting {
     }
     visit.session = std::move(*session);
     visit.connecting = !visit.report.is_here;
-    visit.session->send(agent::Hello{KOLO_VERSION, milliseconds(kLease), 0});
+    visit.session->send(agent::Hello{CORRO_VERSION, milliseconds(kLease), 0});
     expect(visit, spec_.start_timeout + kToConnect, Barrier::Kind::unreachable);
   }
 
@@ -223,9 +223,9 @@ class Consulting {
 
   void on(Visit& visit, const agent::Ready& ready) {
     visit.connecting = false;
-    if (ready.version != KOLO_VERSION)
+    if (ready.version != CORRO_VERSION)
       return fail(visit, Barrier::Kind::version,
-                  fmt::format("it runs version {}, and this is {}", ready.version, KOLO_VERSION));
+                  fmt::format("it runs version {}, and this is {}", ready.version, CORRO_VERSION));
     if (!visit.report.arrival) visit.report.arrival.emplace();
     agent::Survey survey{.gpus = look_ == Look::gpus,
                          .first_port = spec_.placement.ports.first,
@@ -426,4 +426,4 @@ std::string doctor_command(const JobSpec& spec) {
   return text;
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -11,7 +11,7 @@
 #include "launcher/network/interfaces.h"
 #include "launcher/output/files.h"
 
-namespace kolo {
+namespace corro {
 
 using namespace std::chrono_literals;
 
@@ -118,7 +118,7 @@ void Driver::open_session(const std::string& host) {
     return;
   }
   if (!is_here(host)) connecting_.insert(host);
-  (*session)->send(agent::Hello{KOLO_VERSION, milliseconds(kLease), milliseconds(policy_.grace)});
+  (*session)->send(agent::Hello{CORRO_VERSION, milliseconds(kLease), milliseconds(policy_.grace)});
   sessions_[host] = std::move(*session);
 }
 
@@ -240,9 +240,9 @@ void Driver::on_message(const std::string& host, const agent::Up& up, std::uint6
 }
 
 void Driver::on_host(const std::string& host, const agent::Ready& ready) {
-  if (ready.version != KOLO_VERSION)
+  if (ready.version != CORRO_VERSION)
     return hear(heard::HostEnding{
-        host, fmt::format("it runs version {}, and this is {}", ready.version, KOLO_VERSION)});
+        host, fmt::format("it runs version {}, and this is {}", ready.version, CORRO_VERSION)});
   tell(news::HostReady{host, ready.pid});
   last_heard_[host] = loop_.now();
   connecting_.erase(host);
@@ -488,4 +488,4 @@ void Driver::carry_out(const order::Finish&) {
   loop_.stop();
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -21,7 +21,7 @@
 #include "launcher/supervise/supervisor.h"
 #include "rendezvous/store_server.h"
 
-namespace kolo {
+namespace corro {
 
 // Carries what the sessions say to the supervisor, and what it decides to sessions and store.
 // Decides nothing itself.
@@ -122,4 +122,4 @@ class Driver {
   news::RoseUp rise_;
 };
 
-}  // namespace kolo
+}  // namespace corro

@@ -8,7 +8,7 @@
 
 #include "launcher/agent/protocol.h"
 
-namespace kolo {
+namespace corro {
 
 using namespace std::chrono_literals;
 
@@ -73,4 +73,4 @@ void Feeder::read_once() {
   go_on();
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -12,7 +12,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -44,9 +44,9 @@ bool is_fresh(const Line& line, WallTime now) {
 
 std::string folder_of_memory() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache && *cache == '/') return std::string(cache) + "/kolo";
+  if (cache && *cache == '/') return std::string(cache) + "/corro";
   const char* home = std::getenv("HOME");
-  return home && *home == '/' ? std::string(home) + "/.cache/kolo" : std::string();
+  return home && *home == '/' ? std::string(home) + "/.cache/corro" : std::string();
 }
 
 bool is_private(int fd, mode_t type) {
@@ -122,4 +122,4 @@ void write_memory(const std::string& text) {
     ::unlinkat(folder.get(), fresh.c_str(), 0);
 }
 
-}  // namespace kolo
+}  // namespace corro

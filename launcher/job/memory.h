@@ -7,7 +7,7 @@
 
 #include "launcher/output/tag.h"
 
-namespace kolo {
+namespace corro {
 
 // By which address each host was reached, by its name.
 using KnownWays = std::map<std::string, std::string>;
@@ -22,8 +22,8 @@ std::optional<KnownWays> recall(std::string_view memory, std::string_view questi
 std::string remember(std::string_view memory, std::string_view question, const KnownWays&,
                      WallTime now);
 
-// The file, ~/.cache/kolo/ways: for nobody else to read or write; without a home there is none.
+// The file, ~/.cache/corro/ways: for nobody else to read or write; without a home there is none.
 std::string read_memory();
 void write_memory(const std::string&);
 
-}  // namespace kolo
+}  // namespace corro

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -118,4 +118,4 @@ agent::Opener opener_for(const HostSpec& host, const Placement& placement, const
   return {host.name, Bytes(key.bytes.begin(), key.bytes.end()), placement.interfaces, host.address};
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -19,7 +19,7 @@
 #include "launcher/job/here.h"
 #include "launcher/machine/script.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -130,7 +130,7 @@ Check check_output(const std::string& directory) {
   if (!fs::is_directory(nearest, error))
     return bad("output", fmt::format("{} is not a directory", nearest.string()), kExitInternal);
   // Only trying tells: root may do everything, but not in /proc or on a read-only disk.
-  const auto probe = (nearest / fmt::format(".kolo-{}", ::getpid())).string();
+  const auto probe = (nearest / fmt::format(".corro-{}", ::getpid())).string();
   if (::mkdir(probe.c_str(), 0700) != 0)
     return bad("output", Error::from_errno("writing to " + nearest.string()).text(), kExitInternal);
   ::rmdir(probe.c_str());
@@ -142,8 +142,8 @@ constexpr auto kAtTheStart = "(chosen at the start)";
 // What is secret, or not known before the start, is only named.
 std::string shown(const Variable& variable) {
   static const std::map<std::string, std::string> kNamed = {
-      {"KOLO_JOB_KEY", "(secret)"},
-      {"KOLO_STORE", kAtTheStart},
+      {"CORRO_JOB_KEY", "(secret)"},
+      {"CORRO_STORE", kAtTheStart},
       {"HOROVOD_GLOO_RENDEZVOUS_ADDR", kAtTheStart},
       {"HOROVOD_GLOO_RENDEZVOUS_PORT", kAtTheStart},
       {"MASTER_ADDR", kAtTheStart},
@@ -156,7 +156,7 @@ std::string shown(const Variable& variable) {
 HostShare share_of_some_host(const Placement& placement) {
   HostShare share{.ip = kAtTheStart, .interface = kAtTheStart, .chosen = placement.interfaces};
   if (placement.gpu_pinning != GpuPinning::none)
-    for (const auto* name : {"KOLO_GPU", "CUDA_VISIBLE_DEVICES"})
+    for (const auto* name : {"CORRO_GPU", "CUDA_VISIBLE_DEVICES"})
       share.gpu.emplace_back(name, "(where its host has GPUs)");
   return share;
 }
@@ -177,7 +177,7 @@ std::vector<Variable> common_variables(const JobSpec& spec, const Plan& plan) {
     if (others.contains(variable)) continue;
     out[variable.first] = shown(variable);
   }
-  for (const auto name : split(out["KOLO_DEFAULTS"], ','))
+  for (const auto name : split(out["CORRO_DEFAULTS"], ','))
     if (name == "OMP_NUM_THREADS") out["OMP_NUM_THREADS"] = "(a share of its host's cores)";
   return {out.begin(), out.end()};
 }
@@ -218,4 +218,4 @@ Preview preview(const JobSpec& spec, const WatchConsult& watch) {
   return out;
 }
 
-}  // namespace kolo
+}  // namespace corro

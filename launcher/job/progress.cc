@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-namespace kolo {
+namespace corro {
 
 std::string Progress::text() const {
   if (hosts_ready < hosts) return fmt::format("starting: {} of {} hosts ready", hosts_ready, hosts);
@@ -12,4 +12,4 @@ std::string Progress::text() const {
   return {};
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-namespace kolo {
+namespace corro {
 
 bool takes_ssh_options(const Reach& reach) {
   if (reach.rsh_agent.empty()) return true;
@@ -28,4 +28,4 @@ Command agent_command(const std::string& self, const HostSpec& host, const Reach
   return command;
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -8,7 +8,7 @@
 #include "launcher/job/placing.h"
 #include "launcher/network/interfaces.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -36,7 +36,7 @@ void Wayfinding::open_doors() {
 
 std::optional<agent::Opener> Wayfinding::opener_for(const HostSpec& host) const {
   if (!is_elsewhere_) return std::nullopt;
-  return kolo::opener_for(host, spec_.placement, key_);
+  return corro::opener_for(host, spec_.placement, key_);
 }
 
 void Wayfinding::has_doors(const std::string& host, const std::vector<Door>& doors) {
@@ -91,4 +91,4 @@ void Wayfinding::remember_ways() const {
     write_memory(remember(read_memory(), question(), ways, std::chrono::system_clock::now()));
 }
 
-}  // namespace kolo
+}  // namespace corro

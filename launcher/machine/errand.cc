@@ -11,7 +11,7 @@
 #include <array>
 #include <csignal>
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -125,4 +125,4 @@ void Errand::reap_it() {
                                     : ExitStatus::killed(info.si_status);
 }
 
-}  // namespace kolo
+}  // namespace corro

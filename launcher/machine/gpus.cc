@@ -6,7 +6,7 @@
 #include "launcher/machine/errand.h"
 #include "launcher/machine/nvml_reader.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -14,7 +14,7 @@ namespace {
 struct Answer {
   std::optional<std::string> error;
   std::vector<Gpu> gpus;
-  KOLO_FIELDS(error, gpus)
+  CORRO_FIELDS(error, gpus)
 };
 
 Bytes answer(const GpuSource& source) {
@@ -57,4 +57,4 @@ Result<std::vector<Gpu>> find_gpus(const GpuSource& source) {
   return gpus;
 }
 
-}  // namespace kolo
+}  // namespace corro

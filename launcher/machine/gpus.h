@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "base/time.h"
 
-namespace kolo {
+namespace corro {
 
 // A process that computes on a GPU.
 struct GpuHolder {
@@ -17,7 +17,7 @@ struct GpuHolder {
   std::string program;  // as the kernel has it, 15 characters at most
   std::uint64_t memory_bytes = 0;
 
-  KOLO_FIELDS(pid, user, program, memory_bytes)
+  CORRO_FIELDS(pid, user, program, memory_bytes)
   bool operator==(const GpuHolder&) const = default;
 };
 
@@ -28,7 +28,7 @@ struct GpuInstance {
   std::uint64_t memory_bytes = 0;
   std::vector<GpuHolder> holders;
 
-  KOLO_FIELDS(uuid, gpu_instance, compute_instance, memory_bytes, holders)
+  CORRO_FIELDS(uuid, gpu_instance, compute_instance, memory_bytes, holders)
   bool operator==(const GpuInstance&) const = default;
 };
 
@@ -43,7 +43,7 @@ struct Gpu {
   bool is_split = false;  // only its instances can be used
   std::vector<GpuInstance> instances;
 
-  KOLO_FIELDS(index, name, uuid, pci_bus_id, memory_bytes, numa_node, holders, is_split, instances)
+  CORRO_FIELDS(index, name, uuid, pci_bus_id, memory_bytes, numa_node, holders, is_split, instances)
   bool operator==(const Gpu&) const = default;
 };
 
@@ -59,4 +59,4 @@ struct GpuSource {
 // child meanwhile, which it reaps itself.
 Result<std::vector<Gpu>> find_gpus(const GpuSource& = {});
 
-}  // namespace kolo
+}  // namespace corro

@@ -27,7 +27,7 @@
 #include "launcher/machine/python.h"
 #include "launcher/machine/script.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -177,7 +177,7 @@ struct Paths {
   std::optional<FoundProgram> program;
   std::optional<FoundScript> script;
   std::string python;  // which one is to be asked
-  KOLO_FIELDS(cwd, program, script, python)
+  CORRO_FIELDS(cwd, program, script, python)
 };
 
 Paths look_at_paths(const InspectionRequest& request) {
@@ -191,7 +191,7 @@ Paths look_at_paths(const InspectionRequest& request) {
 
 struct Scratch {
   std::vector<Folder> folders;
-  KOLO_FIELDS(folders)
+  CORRO_FIELDS(folders)
 };
 
 Scratch look_at_scratch(const std::string& root) {
@@ -204,7 +204,7 @@ Scratch look_at_scratch(const std::string& root) {
 struct Gear {
   std::string driver;
   std::vector<Installed> libraries;
-  KOLO_FIELDS(driver, libraries)
+  CORRO_FIELDS(driver, libraries)
 };
 
 Gear look_at_gear(const InspectionRequest& request) {
@@ -215,7 +215,7 @@ Gear look_at_gear(const InspectionRequest& request) {
 struct PythonAnswer {
   std::optional<Python> python;
   std::string trouble;
-  KOLO_FIELDS(python, trouble)
+  CORRO_FIELDS(python, trouble)
 };
 
 PythonAnswer look_at_python(const std::string& path, const InspectionRequest& request) {
@@ -227,7 +227,7 @@ PythonAnswer look_at_python(const std::string& path, const InspectionRequest& re
 struct GpusAnswer {
   std::vector<Gpu> gpus;
   std::string trouble;
-  KOLO_FIELDS(gpus, trouble)
+  CORRO_FIELDS(gpus, trouble)
 };
 
 GpusAnswer look_at_gpus(const std::string& root) {
@@ -331,4 +331,4 @@ Inspection inspect(const InspectionRequest& request, Deadline deadline) {
   return out;
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -10,14 +10,14 @@
 #include "base/time.h"
 #include "launcher/machine/gpus.h"
 
-namespace kolo {
+namespace corro {
 
 // What the kernel lets a process have.
 struct Limit {
   static constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t soft = kNone, hard = kNone;
 
-  KOLO_FIELDS(soft, hard)
+  CORRO_FIELDS(soft, hard)
   bool operator==(const Limit&) const = default;
 };
 
@@ -28,7 +28,7 @@ struct Folder {
   std::uint64_t free_bytes = 0, total_bytes = 0;
   std::string why_not;  // it cannot be entered or written to
 
-  KOLO_FIELDS(path, exists, can_enter, can_write, free_bytes, total_bytes, why_not)
+  CORRO_FIELDS(path, exists, can_enter, can_write, free_bytes, total_bytes, why_not)
   bool operator==(const Folder&) const = default;
 };
 
@@ -38,7 +38,7 @@ struct Nic {
   bool up = false, loopback = false;
   std::int32_t speed_mbps = 0;  // 0: not known
 
-  KOLO_FIELDS(name, ip, up, loopback, speed_mbps)
+  CORRO_FIELDS(name, ip, up, loopback, speed_mbps)
   bool operator==(const Nic&) const = default;
 };
 
@@ -46,7 +46,7 @@ struct Nic {
 struct Installed {
   std::string name, version, where;
 
-  KOLO_FIELDS(name, version, where)
+  CORRO_FIELDS(name, version, where)
   bool operator==(const Installed&) const = default;
 };
 
@@ -54,7 +54,7 @@ struct Python {
   std::string path, version;        // no path: there is none
   std::vector<Installed> packages;  // frameworks, and the NVIDIA libraries that come by pip
 
-  KOLO_FIELDS(path, version, packages)
+  CORRO_FIELDS(path, version, packages)
   bool operator==(const Python&) const = default;
 };
 
@@ -65,7 +65,7 @@ struct FoundProgram {
   std::string why_not;
   std::string interpreter;  // of a script, as after #!
 
-  KOLO_FIELDS(path, can_run, why_not, interpreter)
+  CORRO_FIELDS(path, can_run, why_not, interpreter)
   bool operator==(const FoundProgram&) const = default;
 };
 
@@ -75,7 +75,7 @@ struct FoundScript {
   bool exists = false, can_read = false;
   std::string why_not;
 
-  KOLO_FIELDS(path, exists, can_read, why_not)
+  CORRO_FIELDS(path, exists, can_read, why_not)
   bool operator==(const FoundScript&) const = default;
 };
 
@@ -84,7 +84,7 @@ struct Trouble {
   enum class About { paths, scratch, libraries, gpus, python, all } about = About::all;
   std::string text;
 
-  KOLO_FIELDS(about, text)
+  CORRO_FIELDS(about, text)
   bool operator==(const Trouble&) const = default;
 };
 constexpr Trouble::About last_of(Trouble::About) {
@@ -112,9 +112,9 @@ struct Inspection {
   std::vector<Nic> nics;
   std::vector<Trouble> troubles;
 
-  KOLO_FIELDS(hostname, kernel, architecture, identity, cores, cpu, memory_bytes, available_bytes,
-              gpus, driver, libraries, nofile, nproc, memlock, is_root, cwd, scratch, python,
-              program, script, nics, troubles)
+  CORRO_FIELDS(hostname, kernel, architecture, identity, cores, cpu, memory_bytes, available_bytes,
+               gpus, driver, libraries, nofile, nproc, memlock, is_root, cwd, scratch, python,
+               program, script, nics, troubles)
   bool operator==(const Inspection&) const = default;
 };
 
@@ -135,4 +135,4 @@ std::string machine_identity(const std::string& root = "");
 // Where this process may run.
 std::uint32_t usable_cores();
 
-}  // namespace kolo
+}  // namespace corro

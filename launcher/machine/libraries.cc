@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -103,4 +103,4 @@ std::string driver_version(std::string_view text) {
   return found == words.end() ? "" : std::string(*found);
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -8,7 +8,7 @@
 #include "base/assert.h"
 #include "base/text.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -141,7 +141,7 @@ Result<Entries> devices_of(const HostGpus& host) {
 }
 
 std::size_t entry_for(const Seat& seat, const Entries& entries) {
-  KOLO_ASSERT(seat.slot >= 0);
+  CORRO_ASSERT(seat.slot >= 0);
   return static_cast<std::size_t>(seat.slot) % entries.size();
 }
 
@@ -169,7 +169,7 @@ std::vector<WorkerGpu> one_each(const HostGpus& host, const Entries& entries) {
   for (const Seat& seat : host.seats) {
     const Entry& own = entries[entry_for(seat, entries)];
     WorkerGpu& worker = workers.emplace_back(worker_with(seat, own));
-    worker.variables = {{"CUDA_VISIBLE_DEVICES", own.name}, {"KOLO_GPU", "0"}};
+    worker.variables = {{"CUDA_VISIBLE_DEVICES", own.name}, {"CORRO_GPU", "0"}};
   }
   return workers;
 }
@@ -186,7 +186,7 @@ std::vector<WorkerGpu> all_for_all(const HostGpus& host, const Entries& entries)
     if (used.size() < entries.size())
       worker.variables.emplace_back("CUDA_VISIBLE_DEVICES", visible);
     const auto position = std::distance(used.begin(), used.find(own));
-    worker.variables.emplace_back("KOLO_GPU", std::to_string(position));
+    worker.variables.emplace_back("CORRO_GPU", std::to_string(position));
   }
   return workers;
 }
@@ -278,4 +278,4 @@ std::vector<PinningTrouble> compare_hosts(const std::vector<HostGpus>& hosts, Gp
                              listed(without), one ? "has" : "have", with, one ? "it" : "them")}};
 }
 
-}  // namespace kolo
+}  // namespace corro

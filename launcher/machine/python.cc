@@ -11,18 +11,18 @@
 #include "base/process.h"
 #include "base/text.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
-constexpr std::string_view kMark = "kolo-inspection";
+constexpr std::string_view kMark = "corro-inspection";
 constexpr std::size_t kReportLimit = 1 << 20;
 
 // Whatever a Python of the last fifteen years understands.  Metadata only: to import torch takes
 // seconds, and may start a GPU's context.
 constexpr const char* kScript = R"(
 import sys
-say = lambda *words: sys.stdout.write("\t".join(("kolo-inspection",) + words) + "\n")
+say = lambda *words: sys.stdout.write("\t".join(("corro-inspection",) + words) + "\n")
 say("python", "%d.%d.%d" % sys.version_info[:3], sys.executable)
 try:
     import importlib.metadata as metadata
@@ -131,4 +131,4 @@ Python parse_python_report(std::string_view text) {
   return out;
 }
 
-}  // namespace kolo
+}  // namespace corro

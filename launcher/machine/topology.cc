@@ -9,25 +9,25 @@
 #include <cerrno>
 #include <memory>
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
 // The functions of hwloc that we call.  It is not linked: horovodrun runs where there is none.
 struct Hwloc {
-#define KOLO_HWLOC_FUNCTIONS(each) \
-  each(get_api_version);           \
-  each(topology_init);             \
-  each(topology_load);             \
-  each(topology_destroy);          \
-  each(topology_is_thissystem);    \
-  each(get_type_depth);            \
-  each(get_nbobjs_by_depth);       \
-  each(get_obj_by_depth);          \
+#define CORRO_HWLOC_FUNCTIONS(each) \
+  each(get_api_version);            \
+  each(topology_init);              \
+  each(topology_load);              \
+  each(topology_destroy);           \
+  each(topology_is_thissystem);     \
+  each(get_type_depth);             \
+  each(get_nbobjs_by_depth);        \
+  each(get_obj_by_depth);           \
   each(bitmap_next)
-#define KOLO_DECLARE(name) decltype(&::hwloc_##name) name = nullptr
-  KOLO_HWLOC_FUNCTIONS(KOLO_DECLARE);
-#undef KOLO_DECLARE
+#define CORRO_DECLARE(name) decltype(&::hwloc_##name) name = nullptr
+  CORRO_HWLOC_FUNCTIONS(CORRO_DECLARE);
+#undef CORRO_DECLARE
 };
 
 Result<Hwloc> open_hwloc(const std::string& path) {
@@ -38,12 +38,12 @@ Result<Hwloc> open_hwloc(const std::string& path) {
                                               path));
   Hwloc hwloc;
   bool complete = true;
-#define KOLO_LOOK_UP(name)                                                               \
+#define CORRO_LOOK_UP(name)                                                              \
   hwloc.name = reinterpret_cast<decltype(hwloc.name)>(::dlsym(library, "hwloc_" #name)); \
   complete = complete && hwloc.name
-  KOLO_HWLOC_FUNCTIONS(KOLO_LOOK_UP);
-#undef KOLO_LOOK_UP
-#undef KOLO_HWLOC_FUNCTIONS
+  CORRO_HWLOC_FUNCTIONS(CORRO_LOOK_UP);
+#undef CORRO_LOOK_UP
+#undef CORRO_HWLOC_FUNCTIONS
   // The layout of its objects is the same in all of 2.x.
   if (!complete || hwloc.get_api_version() >> 16 != HWLOC_API_VERSION >> 16)
     return Error(Errc::unsupported, fmt::format("{} is not hwloc 2", path));
@@ -118,4 +118,4 @@ Result<Topology> read_topology(const std::string& library) {
   return topology;
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -7,7 +7,7 @@
 #include "base/codec.h"
 #include "base/result.h"
 
-namespace kolo {
+namespace corro {
 
 // CPUs as the kernel counts them (hardware threads), in ascending order.
 using Cpus = std::vector<std::int32_t>;
@@ -16,7 +16,7 @@ struct Core {
   Cpus cpus;
   std::int32_t numa_node = 0;
 
-  KOLO_FIELDS(cpus, numa_node)
+  CORRO_FIELDS(cpus, numa_node)
   bool operator==(const Core&) const = default;
 };
 
@@ -24,7 +24,7 @@ struct Topology {
   std::vector<Core> cores;
   Cpus allowed;  // where this process may run
 
-  KOLO_FIELDS(cores, allowed)
+  CORRO_FIELDS(cores, allowed)
   bool operator==(const Topology&) const = default;
 };
 
@@ -32,4 +32,4 @@ struct Topology {
 // describe another machine, as hwloc has it, all of whose CPUs are then allowed.
 Result<Topology> read_topology(const std::string& library = "libhwloc.so.15");
 
-}  // namespace kolo
+}  // namespace corro

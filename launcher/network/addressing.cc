@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -118,4 +118,4 @@ Result<Door, Unmet> Addressing::way_to(const std::string& host) const {
                fmt::format("is reached by no address that is good for all: {}", list_of(doors))};
 }
 
-}  // namespace kolo
+}  // namespace corro

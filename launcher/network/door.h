@@ -6,7 +6,7 @@
 
 #include "base/codec.h"
 
-namespace kolo {
+namespace corro {
 
 // An address of a host where somebody listens, to find out who can reach it.
 struct Door {
@@ -14,7 +14,7 @@ struct Door {
   std::string ip;
   std::uint16_t port = 0;
   std::uint32_t mbits = 0;  // of the interface; 0: it does not say
-  KOLO_FIELDS(interface, ip, port, mbits)
+  CORRO_FIELDS(interface, ip, port, mbits)
   bool operator==(const Door&) const = default;
 };
 
@@ -22,7 +22,7 @@ struct Door {
 struct Doorway {
   std::string host;
   std::vector<Door> doors;
-  KOLO_FIELDS(host, doors)
+  CORRO_FIELDS(host, doors)
   bool operator==(const Doorway&) const = default;
 };
 
@@ -31,8 +31,8 @@ struct Opening {
   std::string host;
   std::vector<std::uint32_t> doors;
   std::string trouble;
-  KOLO_FIELDS(host, doors, trouble)
+  CORRO_FIELDS(host, doors, trouble)
   bool operator==(const Opening&) const = default;
 };
 
-}  // namespace kolo
+}  // namespace corro

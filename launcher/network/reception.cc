@@ -1,6 +1,6 @@
 #include "launcher/network/reception.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -12,7 +12,7 @@ constexpr std::size_t kNoFrames = 1;  // is as long as a frame may be that nobod
 }  // namespace
 
 std::string door_purpose(const std::string& host) {
-  return "kolo door of " + host;
+  return "corro door of " + host;
 }
 
 Reception::Reception(Loop& loop, const Key& key, const std::string& host,
@@ -53,4 +53,4 @@ void Reception::let_in(int listener) {
                       .on_proved = {}});
 }
 
-}  // namespace kolo
+}  // namespace corro

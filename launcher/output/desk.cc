@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <utility>
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -151,4 +151,4 @@ void OutputDesk::settle() {
   terminal_.reset();
 }
 
-}  // namespace kolo
+}  // namespace corro

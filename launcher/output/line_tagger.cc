@@ -3,7 +3,7 @@
 #include <cstring>
 #include <utility>
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -64,4 +64,4 @@ std::string LineTagger::finish() {
   return out;
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-namespace kolo {
+namespace corro {
 
 using namespace std::chrono_literals;
 
@@ -130,4 +130,4 @@ void Printer::work() {
   }
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-namespace kolo {
+namespace corro {
 
 // What somebody says next at a place that several share.
 struct Words {
@@ -34,4 +34,4 @@ class Seam {
   char last_ = '\n';
 };
 
-}  // namespace kolo
+}  // namespace corro

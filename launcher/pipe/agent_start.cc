@@ -7,7 +7,7 @@
 #include "launcher/pipe/bootstrap.h"
 #include "launcher/pipe/program.h"
 
-namespace kolo {
+namespace corro {
 
 using namespace std::chrono_literals;
 
@@ -18,7 +18,7 @@ constexpr auto kPatience = 30s;
 constexpr auto kMoment = 1s;
 
 std::string random_hail() {
-  return "kolo-" + hex(random_nonce()).substr(0, 16);
+  return "corro-" + hex(random_nonce()).substr(0, 16);
 }
 
 agent::Unreached no_program(const Error& error) {
@@ -145,4 +145,4 @@ Reach<StartedAgent> start_agent(const Way& way, const std::string& self) {
   return Starting(way, std::move(*program)).run();
 }
 
-}  // namespace kolo
+}  // namespace corro

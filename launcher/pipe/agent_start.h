@@ -3,7 +3,7 @@
 #include "launcher/pipe/reach.h"
 #include "launcher/pipe/way.h"
 
-namespace kolo {
+namespace corro {
 
 struct StartedAgent {
   Bytes first;  // what has come of its frames
@@ -14,4 +14,4 @@ struct StartedAgent {
 // program `self` there if need be (empty: the one that runs).
 Reach<StartedAgent> start_agent(const Way&, const std::string& self);
 
-}  // namespace kolo
+}  // namespace corro

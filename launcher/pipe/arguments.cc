@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "launcher/pipe/pipe.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -110,4 +110,4 @@ Result<Target> parse_pipe_arguments(std::span<const std::string> words) {
   return target;
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -1,6 +1,6 @@
 #include "launcher/pipe/back_off.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -23,4 +23,4 @@ Duration back_off(int failed_attempts, std::uint64_t seed) {
          Duration(static_cast<Duration::rep>(dice % static_cast<std::uint64_t>(middle.count())));
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace kolo {
+namespace corro {
 
 std::string base64(ByteView bytes) {
   constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -16,4 +16,4 @@ std::string base64(ByteView bytes) {
   return out;
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "launcher/agent/guard.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -37,7 +37,7 @@ same() {
   esac
 }
 fits() {
-  case "$("$1" --version 2>/dev/null </dev/null)" in *"Kolo $version");; *) false;; esac
+  case "$("$1" --version 2>/dev/null </dev/null)" in *"Corro $version");; *) false;; esac
 }
 ours() { [ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ] && [ "$(look %a "$1")" = 700 ]; }
 held() {
@@ -62,7 +62,7 @@ if [ "$here" != "$machine" ]; then
 fi
 same %s:%Y: "$size:$modified:" && run "$path"
 home=${HOME:-/nowhere}; user=$(id -u)
-set -- "${XDG_CACHE_HOME:-$home/.cache}/kolo" "$home/.cache/kolo" "/tmp/kolo-$user" "/dev/shm/kolo-$user"
+set -- "${XDG_CACHE_HOME:-$home/.cache}/corro" "$home/.cache/corro" "/tmp/corro-$user" "/dev/shm/corro-$user"
 for folder do
   held "$folder" && { touch -c "$folder/$file"; tidy "$folder"; run "$folder/$file"; }
 done
@@ -115,7 +115,7 @@ Bootstrap::Bootstrap(std::string hail, Program program)
 std::string Bootstrap::script() const {
   return fmt::format(
       "{{ hail={}; file=horovodrun-{}; size={}; modified={}; machine={}; version={}; path={}{}}}\n",
-      hail_, program_.id, program_.size, program_.modified, program_.machine, KOLO_VERSION,
+      hail_, program_.id, program_.size, program_.modified, program_.machine, CORRO_VERSION,
       shell_word(program_.path), kScript);
 }
 
@@ -159,8 +159,8 @@ std::optional<Bootstrap::Step> Bootstrap::take_line(std::string_view line) {
     return Step(agent::Unreached{
         agent::Barrier::staging,
         "there is no directory for this program that is private, writable and may hold programs: "
-        "tried $XDG_CACHE_HOME/kolo, ~/.cache/kolo, /tmp/kolo-UID and /dev/shm/kolo-UID",
-        "df -h ~ /tmp /dev/shm; ls -ld ~ ~/.cache ~/.cache/kolo /tmp /dev/shm"});
+        "tried $XDG_CACHE_HOME/corro, ~/.cache/corro, /tmp/corro-UID and /dev/shm/corro-UID",
+        "df -h ~ /tmp /dev/shm; ls -ld ~ ~/.cache ~/.cache/corro /tmp /dev/shm"});
   if (words[0] == "SPOILT")
     return Step(agent::Unreached{agent::Barrier::staging,
                                  "this program did not arrive there as it was sent",
@@ -208,9 +208,9 @@ std::optional<agent::Unreached> misfit(const Bootstrap::Need& need, const std::s
                                        ByteView program) {
   if (!need.machine.empty() && need.machine != own_machine)
     return agent::Unreached{agent::Barrier::machine,
-                            fmt::format("it is {}, and this program was made for {}: install Kolo "
+                            fmt::format("it is {}, and this program was made for {}: install Corro "
                                         "{} there, so that a login finds it as horovodrun",
-                                        need.machine, own_machine, KOLO_VERSION),
+                                        need.machine, own_machine, CORRO_VERSION),
                             "command -v horovodrun && horovodrun --version"};
   constexpr std::string_view kGlibc = "glibc ";
   if (!need.libc.starts_with(kGlibc)) return std::nullopt;  // it does not say: try
@@ -223,4 +223,4 @@ std::optional<agent::Unreached> misfit(const Bootstrap::Need& need, const std::s
       "ldd --version"};
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -6,7 +6,7 @@
 #include "base/frame.h"
 #include "launcher/agent/protocol.h"
 
-namespace kolo {
+namespace corro {
 
 using namespace std::chrono_literals;
 
@@ -160,4 +160,4 @@ std::optional<Error> copy_both_ways(Wire& wire, Bytes first, Shape shape) {
   return Copying(wire, shape).run(std::move(first));
 }
 
-}  // namespace kolo
+}  // namespace corro

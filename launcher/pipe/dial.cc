@@ -13,7 +13,7 @@
 #include "base/socket.h"
 #include "launcher/pipe/wire.h"
 
-namespace kolo {
+namespace corro {
 
 using namespace std::chrono_literals;
 
@@ -139,4 +139,4 @@ Result<Dialled> dial(const std::vector<Address>& addresses, Duration silence, De
   }
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -14,7 +14,7 @@
 #include "base/crypto.h"
 #include "base/fd.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -117,4 +117,4 @@ Result<Bytes> read_program(const Program& program) {
   return bytes;
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -13,7 +13,7 @@
 #include "base/process.h"
 #include "base/text.h"
 
-namespace kolo {
+namespace corro {
 
 using namespace std::chrono_literals;
 
@@ -50,7 +50,7 @@ Result<Proxy> Proxy::start(const std::vector<std::string>& argv) {
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return Error::from_errno("making a pair of sockets");
   Fd ours(ends[0]), theirs(ends[1]);
-  Fd errors(::memfd_create("kolo-proxy-errors", MFD_CLOEXEC));
+  Fd errors(::memfd_create("corro-proxy-errors", MFD_CLOEXEC));
   if (auto set = set_nonblocking(ours.get()); !set) return set.error();
   const auto pid = spawn({.argv = argv,
                           .env = own_environment(),
@@ -100,4 +100,4 @@ int tell_pipe(const agent::Unreached& barrier) {
   return kFirstCode + static_cast<int>(barrier.kind);
 }
 
-}  // namespace kolo
+}  // namespace corro

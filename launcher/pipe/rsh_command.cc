@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -39,4 +39,4 @@ std::vector<std::string> rsh_command(const Target& target) {
   return argv;
 }
 
-}  // namespace kolo
+}  // namespace corro

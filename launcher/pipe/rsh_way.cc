@@ -10,7 +10,7 @@
 #include "launcher/pipe/rsh_command.h"
 #include "launcher/pipe/way.h"
 
-namespace kolo {
+namespace corro {
 
 using namespace std::chrono_literals;
 
@@ -32,11 +32,11 @@ class CommandWire final : public Wire {
 
   Result<Moved> read_some(MutByteView into) override {
     listen_aside();
-    return kolo::read_some(from_.get(), into);
+    return corro::read_some(from_.get(), into);
   }
   Result<Moved> write_some(ByteView bytes) override {
     listen_aside();
-    return kolo::write_some(to_.get(), bytes);
+    return corro::write_some(to_.get(), bytes);
   }
   void end_writing() override { to_.reset(); }
 
@@ -69,7 +69,7 @@ class CommandWire final : public Wire {
   // What cannot be written to stderr holds up the command.
   void listen_aside() {
     Bytes text(4096);
-    const auto got = errors_ ? kolo::read_some(errors_.get(), text) : Moved{};
+    const auto got = errors_ ? corro::read_some(errors_.get(), text) : Moved{};
     if (!got || (got->bytes == 0 && !got->again)) errors_.reset();
     if (got && asides_.size() < kAsidesKept) asides_ += text_of(ByteView(text).first(got->bytes));
   }
@@ -125,4 +125,4 @@ Reach<Way> rsh_way(const Target& target) {
   return way;
 }
 
-}  // namespace kolo
+}  // namespace corro

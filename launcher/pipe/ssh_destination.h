@@ -10,7 +10,7 @@
 #include "launcher/pipe/ssh_config.h"
 #include "launcher/pipe/ssh_session.h"
 
-namespace kolo {
+namespace corro {
 
 // Where a connection goes and how, with nothing left open; and what is said when it does not.  Only
 // decides.
@@ -47,4 +47,4 @@ struct Destination {
 
 Destination destination_of(const Target&, const SshSettings&, const SshSurroundings&);
 
-}  // namespace kolo
+}  // namespace corro

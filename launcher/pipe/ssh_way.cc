@@ -17,7 +17,7 @@
 #include "launcher/pipe/ssh_session.h"
 #include "launcher/pipe/way.h"
 
-namespace kolo {
+namespace corro {
 
 using namespace std::chrono_literals;
 
@@ -272,4 +272,4 @@ Reach<Way> ssh_way(const Target& target) {
   }
 }
 
-}  // namespace kolo
+}  // namespace corro

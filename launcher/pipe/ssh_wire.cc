@@ -6,7 +6,7 @@
 #include <array>
 #include <utility>
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -93,4 +93,4 @@ std::optional<int> SshWire::exit_code(Deadline deadline) {
   }
 }
 
-}  // namespace kolo
+}  // namespace corro

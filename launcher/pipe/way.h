@@ -7,7 +7,7 @@
 #include "launcher/pipe/reach.h"
 #include "launcher/pipe/wire.h"
 
-namespace kolo {
+namespace corro {
 
 // A host that was reached: at the end of the wire is a shell that reads its input, or, with
 // `forward_to`, what listens there.
@@ -28,4 +28,4 @@ inline std::uint32_t microseconds_since(TimePoint then) {
       std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - then).count());
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -3,7 +3,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -67,4 +67,4 @@ Result<Unit> write_to(Wire& wire, ByteView bytes, Duration patience) {
   return Unit{};
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -6,7 +6,7 @@
 
 #include "base/assert.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -17,8 +17,8 @@ bool same_place(const Slot& a, const Slot& b) {
 long long room_on(std::span<const HostSpec> hosts) {
   long long room = 0;
   for (const HostSpec& host : hosts) {
-    KOLO_ASSERT(host.slots > 0);
-    KOLO_ASSERT(host.chosen.empty() || std::ssize(host.chosen) == host.slots);
+    CORRO_ASSERT(host.slots > 0);
+    CORRO_ASSERT(host.chosen.empty() || std::ssize(host.chosen) == host.slots);
     room += host.slots;
   }
   return room;
@@ -89,4 +89,4 @@ Diff diff(const Plan& now, const Plan& next) {
   return out;
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -11,11 +11,11 @@
 #include "base/status_page.h"
 #include "base/text.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
-const std::string kDefaults = "KOLO_DEFAULTS";  // names of what we set because nobody had
+const std::string kDefaults = "CORRO_DEFAULTS";  // names of what we set because nobody had
 
 // What means something to the launcher's own shell only.
 bool stays_here(std::string_view name) {
@@ -92,9 +92,9 @@ std::vector<Variable> user_variables(const WorkerEnvironment& environment) {
 
 std::vector<Variable> job_variables(const Setting& setting, const Plan& plan) {
   return {
-      {"KOLO_STORE", setting.store.text()},
-      {"KOLO_JOB_KEY", setting.key.hex()},
-      {"KOLO_GENERATION", std::to_string(plan.generation)},
+      {"CORRO_STORE", setting.store.text()},
+      {"CORRO_JOB_KEY", setting.key.hex()},
+      {"CORRO_GENERATION", std::to_string(plan.generation)},
       {"HOROVOD_GLOO_RENDEZVOUS_ADDR", setting.store.ip},
       {"HOROVOD_GLOO_RENDEZVOUS_PORT", std::to_string(setting.store.port)},
       {"HOROVOD_CONTROLLER", "gloo"},
@@ -141,7 +141,7 @@ bool is_ours(std::string_view name) {
     return std::any_of(variables.begin(), variables.end(),
                        [&](const Variable& v) { return v.first == name; });
   };
-  return name == "KOLO_ADDRESS" || name == "KOLO_PORT_RANGE" || name == "KOLO_GPU" ||
+  return name == "CORRO_ADDRESS" || name == "CORRO_PORT_RANGE" || name == "CORRO_GPU" ||
          name == kDefaults || name == kStatusVariable || has(slot_variables({}, {})) ||
          has(job_variables({}, {}));
 }
@@ -153,9 +153,9 @@ Recipes::Recipes(const Setting& setting, const Plan& plan)
   put(common_, setting.environment.exported);
   put(common_, job_variables(setting, plan));
   // Of a job that this one runs in.
-  common_.erase("KOLO_GPU");
-  common_.erase("KOLO_PORT_RANGE");
-  if (setting.ports.first != 0) common_["KOLO_PORT_RANGE"] = setting.ports.text();
+  common_.erase("CORRO_GPU");
+  common_.erase("CORRO_PORT_RANGE");
+  if (setting.ports.first != 0) common_["CORRO_PORT_RANGE"] = setting.ports.text();
 }
 
 Recipe Recipes::recipe_for(const Slot& slot, const HostShare& share) const {
@@ -170,7 +170,7 @@ Recipe Recipes::recipe_for(const Slot& slot, const HostShare& share) const {
       defaults += (defaults.empty() ? "" : ",") + name;
   put(own, slot_variables(slot, plan_));
   put(own, share.gpu);
-  own["KOLO_ADDRESS"] = share.ip;
+  own["CORRO_ADDRESS"] = share.ip;
   own[kDefaults] = defaults;
 
   Recipe recipe{setting_.command, {}, setting_.cwd};
@@ -182,4 +182,4 @@ Recipe Recipes::recipe_for(const Slot& slot, const HostShare& share) const {
   return recipe;
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -8,7 +8,7 @@
 
 #include <csignal>
 
-namespace kolo {
+namespace corro {
 
 using namespace std::chrono_literals;
 
@@ -118,4 +118,4 @@ void Session::end_if_both() {
                                                      : stream_end_->text());
 }
 
-}  // namespace kolo
+}  // namespace corro

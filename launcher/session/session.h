@@ -10,7 +10,7 @@
 #include "base/process.h"
 #include "launcher/agent/protocol.h"
 
-namespace kolo {
+namespace corro {
 
 // A command whose stdin and stdout are a host's agent.
 struct Command {
@@ -59,4 +59,4 @@ class Session {
   std::optional<ExitStatus> child_end_;
 };
 
-}  // namespace kolo
+}  // namespace corro

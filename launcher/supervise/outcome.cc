@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -37,4 +37,4 @@ int exit_code(const Outcome& outcome, ExitCodePolicy policy) {
   return first;
 }
 
-}  // namespace kolo
+}  // namespace corro

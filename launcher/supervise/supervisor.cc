@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <csignal>
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -250,4 +250,4 @@ void Supervisor::settle_if_all() {
   if (std::all_of(workers_.begin(), workers_.end(), settled)) move_job(JobEvent::all_settled);
 }
 
-}  // namespace kolo
+}  // namespace corro

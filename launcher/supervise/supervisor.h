@@ -14,7 +14,7 @@
 #include "launcher/supervise/outcome.h"
 #include "rendezvous/messages.h"
 
-namespace kolo {
+namespace corro {
 
 // What the supervisor hears.
 namespace heard {
@@ -185,4 +185,4 @@ class Supervisor {
   Orders orders_;  // its answer
 };
 
-}  // namespace kolo
+}  // namespace corro

@@ -4,7 +4,7 @@
 
 #include "runtime/collective/ring_schedules.h"
 
-namespace kolo {
+namespace corro {
 
 Communicator::Communicator(Peer self) : member_(std::move(self), 1, 0, {}, ring_schedule) {}
 
@@ -55,4 +55,4 @@ void Communicator::read_news() {
   }
 }
 
-}  // namespace kolo
+}  // namespace corro

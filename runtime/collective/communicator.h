@@ -7,7 +7,7 @@
 #include "rendezvous/store_client.h"
 #include "runtime/collective/member.h"
 
-namespace kolo {
+namespace corro {
 
 // A member on real sockets: it waits where the member would only move.  While an operation is
 // under way the thread that called it watches links and store together, so news of a death ends
@@ -36,4 +36,4 @@ class Communicator {
   std::uint64_t calls_ = 0;
 };
 
-}  // namespace kolo
+}  // namespace corro

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "rendezvous/messages.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -75,7 +75,7 @@ Result<std::string> parse_ip(std::string_view text) {
 }
 
 bool launched(const Lookup& lookup) {
-  for (const char* name : {"HOROVOD_RANK", "HOROVOD_SIZE", "KOLO_STORE"})
+  for (const char* name : {"HOROVOD_RANK", "HOROVOD_SIZE", "CORRO_STORE"})
     if (lookup(name)) return true;
   return false;
 }
@@ -95,12 +95,12 @@ Place read_place(Reader& read) {
 
 Meeting read_meeting(Reader& read) {
   Meeting meeting;
-  meeting.store = read.parsed<Address>("KOLO_STORE", Address::parse);
-  meeting.key = read.parsed<Key>("KOLO_JOB_KEY", Key::from_hex);
-  meeting.generation = static_cast<std::uint64_t>(read.number("KOLO_GENERATION", 0, kMost));
-  meeting.ip = read.parsed<std::string>("KOLO_ADDRESS", parse_ip);
-  if (read.has("KOLO_PORT_RANGE"))
-    meeting.ports = read.parsed<PortRange>("KOLO_PORT_RANGE", PortRange::parse);
+  meeting.store = read.parsed<Address>("CORRO_STORE", Address::parse);
+  meeting.key = read.parsed<Key>("CORRO_JOB_KEY", Key::from_hex);
+  meeting.generation = static_cast<std::uint64_t>(read.number("CORRO_GENERATION", 0, kMost));
+  meeting.ip = read.parsed<std::string>("CORRO_ADDRESS", parse_ip);
+  if (read.has("CORRO_PORT_RANGE"))
+    meeting.ports = read.parsed<PortRange>("CORRO_PORT_RANGE", PortRange::parse);
   return meeting;
 }
 
@@ -113,11 +113,11 @@ Result<JobEnvironment> read_environment(const Lookup& lookup) {
     environment.place = read_place(read);
     environment.meeting = read_meeting(read);
   }
-  read.seconds("KOLO_TIMEOUT_SECONDS", environment.operation_timeout);
+  read.seconds("CORRO_TIMEOUT_SECONDS", environment.operation_timeout);
   read.seconds("HOROVOD_START_TIMEOUT", environment.start_timeout);
   if (const char* handle = lookup(kStatusVariable)) environment.status = handle;
   if (read.error()) return *read.error();
   return environment;
 }
 
-}  // namespace kolo
+}  // namespace corro

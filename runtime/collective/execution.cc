@@ -6,7 +6,7 @@
 #include "base/assert.h"
 #include "runtime/collective/kernels.h"
 
-namespace kolo {
+namespace corro {
 
 Execution::Execution(const Schedule& schedule, Links& links, const Header& header, int ranks,
                      MutByteView data, Bytes& scratch)
@@ -16,7 +16,7 @@ Execution::Execution(const Schedule& schedule, Links& links, const Header& heade
       ranks_(ranks),
       data_(data),
       scratch_(scratch) {
-  KOLO_ASSERT(data.size() == header.operation.bytes() && scratch.size() == kPieceBytes);
+  CORRO_ASSERT(data.size() == header.operation.bytes() && scratch.size() == kPieceBytes);
 }
 
 Outcome<bool> Execution::advance() {
@@ -85,7 +85,7 @@ bool Execution::step_is_done() const {
 }
 
 const Peer& Execution::awaited() const {
-  KOLO_ASSERT(begun_);
+  CORRO_ASSERT(begun_);
   return from_ && !from_->received() ? from_->peer() : to_->peer();
 }
 
@@ -101,4 +101,4 @@ Header Execution::stamp(Range range) const {
   return header;
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -6,7 +6,7 @@
 
 #include "base/assert.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -63,7 +63,7 @@ constexpr std::array<std::array<Kernel, 4>, 2> kKernels = {{
 }  // namespace
 
 void reduce(Reduction reduction, DataType type, MutByteView into, ByteView from) {
-  KOLO_ASSERT(into.size() == from.size() && into.size() % size_of(type) == 0);
+  CORRO_ASSERT(into.size() == from.size() && into.size() % size_of(type) == 0);
   kKernels[static_cast<std::size_t>(type)][static_cast<std::size_t>(reduction)](into, from);
 }
 
@@ -75,4 +75,4 @@ void finish(Reduction reduction, DataType type, MutByteView data, int ranks) {
     divide<double>(data, ranks);
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -6,7 +6,7 @@
 
 #include "base/assert.h"
 
-namespace kolo {
+namespace corro {
 
 using namespace std::chrono_literals;
 
@@ -39,7 +39,7 @@ Member::Member(Peer self, int size, std::uint64_t generation, Links links, Sched
 
 void Member::start(const Operation& operation, MutByteView data, TimePoint now, Duration timeout) {
   if (phase_ == Phase::failed) return;
-  KOLO_ASSERT(phase_ == Phase::idle);
+  CORRO_ASSERT(phase_ == Phase::idle);
   header_ = {.generation = generation_, .sequence = header_.sequence + 1, .operation = operation};
   timeout_ = timeout;
   schedule_ = schedule_for_(operation, self_.rank, size_);
@@ -150,4 +150,4 @@ Failure Member::too_late() const {
                              seconds, peer.text(), execution_->step() + 1, execution_->steps()));
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -12,7 +12,7 @@
 #include "runtime/pattern/schedule.h"
 #include "runtime/transport/endpoint.h"
 
-namespace kolo {
+namespace corro {
 
 // One rank's part in the operations of its group, and its judgement when they fail.
 //
@@ -83,4 +83,4 @@ class Member {
   std::optional<Failure> failure_;
 };
 
-}  // namespace kolo
+}  // namespace corro

@@ -3,7 +3,7 @@
 #include "runtime/pattern/ring.h"
 #include "runtime/transport/wiring.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -37,4 +37,4 @@ Outcome<std::unique_ptr<Communicator>> open_communicator(const JobEnvironment& e
   return communicator;
 }
 
-}  // namespace kolo
+}  // namespace corro

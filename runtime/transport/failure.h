@@ -7,7 +7,7 @@
 #include "base/codec.h"
 #include "base/result.h"
 
-namespace kolo {
+namespace corro {
 
 // Why the ranks of a job cannot go on, and who is to blame.  A rank that learns of it tells its
 // neighbours in the same words, so that all name the one that failed first.
@@ -25,11 +25,11 @@ struct Failure {
     return Failure(code, rank, std::string(what) + ": " + text);
   }
 
-  KOLO_FIELDS(code, rank, text)
+  CORRO_FIELDS(code, rank, text)
   bool operator==(const Failure&) const = default;
 };
 
 template <class T>
 using Outcome = Result<T, Failure>;
 
-}  // namespace kolo
+}  // namespace corro

@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -60,4 +60,4 @@ Result<Unit> Introduction::write() {
   return Unit{};
 }
 
-}  // namespace kolo
+}  // namespace corro

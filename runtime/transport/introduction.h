@@ -9,13 +9,13 @@
 #include "base/socket.h"
 #include "base/time.h"
 
-namespace kolo {
+namespace corro {
 
 // Who is at the other end, once it has proved that it belongs to the job.
 struct Hello {
   std::uint64_t generation = 0;
   std::int32_t rank = 0;
-  KOLO_FIELDS(generation, rank)
+  CORRO_FIELDS(generation, rank)
   bool operator==(const Hello&) const = default;
 };
 
@@ -48,4 +48,4 @@ class Introduction {
   std::optional<Hello> theirs_;
 };
 
-}  // namespace kolo
+}  // namespace corro

@@ -8,7 +8,7 @@
 #include "base/codec.h"
 
 // What ranks say to each other on a link; PROTOCOL.md has the bytes.
-namespace kolo {
+namespace corro {
 
 enum class DataType : std::uint8_t { f32, f64 };
 enum class Reduction : std::uint8_t { sum, average, min, max };
@@ -42,7 +42,7 @@ struct Operation {
   // "allreduce(average of 1000 f32)", "broadcast(1000 f64 from rank 0)", "barrier()"
   std::string text() const;
 
-  KOLO_FIELDS(collective, type, reduction, root, count)
+  CORRO_FIELDS(collective, type, reduction, root, count)
   bool operator==(const Operation&) const = default;
 };
 
@@ -57,7 +57,7 @@ struct Header {
   Operation operation;
   std::uint64_t bytes = 0;  // of the body that follows
 
-  KOLO_FIELDS(kind, generation, sequence, step, operation, bytes)
+  CORRO_FIELDS(kind, generation, sequence, step, operation, bytes)
   bool operator==(const Header&) const = default;
 };
 constexpr Header::Kind last_of(Header::Kind) {
@@ -80,4 +80,4 @@ struct Peer {
 std::optional<std::string> mismatch(const Header& wanted, const Peer& mine, const Header& came,
                                     const Peer& peer);
 
-}  // namespace kolo
+}  // namespace corro

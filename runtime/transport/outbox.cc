@@ -4,7 +4,7 @@
 
 #include "base/assert.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -14,7 +14,7 @@ constexpr std::size_t kWordsLimit = kAbortLimit - 64;
 }  // namespace
 
 void Outbox::put(const Header& header, ByteView body) {
-  KOLO_ASSERT(empty() && header.bytes == body.size());
+  CORRO_ASSERT(empty() && header.bytes == body.size());
   head_.clear();
   header.fields(codec::Writer(head_));
   body_ = body;
@@ -53,4 +53,4 @@ Result<bool> Outbox::push(Stream& stream) {
   return moved->bytes > 0;
 }
 
-}  // namespace kolo
+}  // namespace corro

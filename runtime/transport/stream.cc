@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -28,4 +28,4 @@ Result<Moved> SocketStream::write(ByteView head, ByteView body) {
   return Error::from_errno("writing");
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -5,13 +5,13 @@
 
 #include "base/assert.h"
 
-namespace kolo {
+namespace corro {
 
 StreamEndpoint::StreamEndpoint(Peer self, Peer peer, std::unique_ptr<Stream> stream)
     : self_(std::move(self)), peer_(std::move(peer)), stream_(std::move(stream)) {}
 
 void StreamEndpoint::expect(const Header& header) {
-  KOLO_ASSERT(received());
+  CORRO_ASSERT(received());
   expected_ = header;
   if (arrived_ && arrived_->kind == Header::Kind::data) match();
 }
@@ -143,4 +143,4 @@ std::optional<Failure> StreamEndpoint::trouble() {
   return failure_;
 }
 
-}  // namespace kolo
+}  // namespace corro

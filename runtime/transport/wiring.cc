@@ -9,7 +9,7 @@
 #include "runtime/transport/introduction.h"
 #include "runtime/transport/stream_endpoint.h"
 
-namespace kolo {
+namespace corro {
 
 using namespace std::chrono_literals;
 
@@ -26,7 +26,7 @@ constexpr std::size_t kStrangers = 64;
 // What a rank says of itself in the store.
 struct Card {
   std::string address, host;
-  KOLO_FIELDS(address, host)
+  CORRO_FIELDS(address, host)
 };
 
 std::optional<Failure> death(const StoreClient& store) {
@@ -218,4 +218,4 @@ Outcome<Links> wire(const Seat& seat, std::span<const int> neighbours, StoreClie
   return Wiring(seat, neighbours, store, deadline).run();
 }
 
-}  // namespace kolo
+}  // namespace corro

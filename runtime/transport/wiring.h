@@ -9,7 +9,7 @@
 #include "rendezvous/store_client.h"
 #include "runtime/transport/endpoint.h"
 
-namespace kolo {
+namespace corro {
 
 // A rank among the others of its generation, and how they can reach it.
 struct Seat {
@@ -29,4 +29,4 @@ struct Seat {
 // delays it.  A worker that dies in the meantime is the failure that every rank reports.
 Outcome<Links> wire(const Seat&, std::span<const int> neighbours, StoreClient&, Deadline);
 
-}  // namespace kolo
+}  // namespace corro

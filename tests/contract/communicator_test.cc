@@ -3,8 +3,8 @@
 
 #include "tests/support/local_job.h"
 
-using namespace kolo;
-using namespace kolo::test;
+using namespace corro;
+using namespace corro::test;
 using namespace std::chrono_literals;
 
 namespace {

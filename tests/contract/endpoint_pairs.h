@@ -12,7 +12,7 @@
 
 // Two endpoints that are connected with each other, one kind for each implementation.  `wait`
 // returns when one of them may be able to move.
-namespace kolo::test {
+namespace corro::test {
 
 inline const Peer kAda{1, "ada"}, kBob{2, "bob"};
 
@@ -24,7 +24,7 @@ class SocketPair {
     std::vector<Interest> interests;
     for (const auto* end : {&ada, &bob})
       if (*end) interests.push_back((*end)->interest());
-    KOLO_ASSERT(bool(wait_for_any(interests, Deadline::in(std::chrono::seconds(10)))));
+    CORRO_ASSERT(bool(wait_for_any(interests, Deadline::in(std::chrono::seconds(10)))));
   }
 
  protected:
@@ -50,7 +50,7 @@ class TcpPair : public SocketPair {
     const auto deadline = Deadline::in(std::chrono::seconds(10));
     const auto listener = listen_on({"127.0.0.1", 0});
     auto a = connect_to(*local_address(listener->get()), deadline);
-    KOLO_ASSERT(bool(wait_for_any({{listener->get(), true, false}}, deadline)));
+    CORRO_ASSERT(bool(wait_for_any({{listener->get(), true, false}}, deadline)));
     auto b = accept_from(listener->get());
     return {std::move(*a), std::move(*b)};
   }
@@ -66,7 +66,7 @@ class UnixPair : public SocketPair {
 
   static std::pair<Fd, Fd> connected() {
     int ends[2];
-    KOLO_ASSERT(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
+    CORRO_ASSERT(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, ends) == 0);
     return {Fd(ends[0]), Fd(ends[1])};
   }
 };
@@ -91,4 +91,4 @@ class SimPair {
 
 using EveryPair = std::tuple<TcpPair, UnixPair, SimPair>;
 
-}  // namespace kolo::test
+}  // namespace corro::test

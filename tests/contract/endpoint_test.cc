@@ -2,8 +2,8 @@
 
 #include "tests/contract/endpoint_pairs.h"
 
-using namespace kolo;
-using namespace kolo::test;
+using namespace corro;
+using namespace corro::test;
 using Catch::Matchers::Contains;
 
 namespace {

@@ -5,8 +5,8 @@
 #include "runtime/transport/wiring.h"
 #include "tests/support/local_job.h"
 
-using namespace kolo;
-using namespace kolo::test;
+using namespace corro;
+using namespace corro::test;
 using namespace std::chrono_literals;
 using Catch::Matchers::Contains;
 
@@ -14,7 +14,7 @@ namespace {
 
 struct Card {
   std::string address, host;
-  KOLO_FIELDS(address, host)
+  CORRO_FIELDS(address, host)
 };
 
 // Rank 1 of two wires itself on a thread.  Rank 0 is the test: it has met rank 1 in the store, and

@@ -3,7 +3,7 @@
 #include "launcher/pipe/copy.h"
 #include "tests/fuzz/fuzz.h"
 
-using namespace kolo;
+using namespace corro;
 
 namespace {
 
@@ -15,7 +15,7 @@ struct Hearing {
 };
 
 Hearing hear(ByteView stream, std::size_t piece) {
-  Bootstrap talk("kolo-0", {"/p", "id", 1, 2});
+  Bootstrap talk("corro-0", {"/p", "id", 1, 2});
   while (!stream.empty()) {
     const auto n = std::min(piece, stream.size());
     auto step = talk.hear(stream.first(n));

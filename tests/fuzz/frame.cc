@@ -4,7 +4,7 @@
 
 #include "tests/fuzz/fuzz.h"
 
-using namespace kolo;
+using namespace corro;
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include "base/bytes.h"
 
 // What a fuzz target is made of.
-namespace kolo::fuzz {
+namespace corro::fuzz {
 
 inline void require(bool holds, const char* promise) {
   if (holds) return;
@@ -59,4 +59,4 @@ class Input {
   ByteView left_;
 };
 
-}  // namespace kolo::fuzz
+}  // namespace corro::fuzz

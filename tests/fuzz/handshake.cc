@@ -1,7 +1,7 @@
 #include "base/proof.h"
 #include "tests/fuzz/fuzz.h"
 
-using namespace kolo;
+using namespace corro;
 
 // Somebody who does not know the key says whatever it likes, to a server or to a client, in
 // pieces of whatever size.

@@ -1,7 +1,7 @@
 #include "launcher/hosts/hosts.h"
 #include "tests/fuzz/fuzz.h"
 
-using namespace kolo;
+using namespace corro;
 
 namespace {
 

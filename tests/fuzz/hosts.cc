@@ -3,7 +3,7 @@
 #include "base/address.h"
 #include "tests/fuzz/fuzz.h"
 
-using namespace kolo;
+using namespace corro;
 
 namespace {
 

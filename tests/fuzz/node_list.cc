@@ -1,7 +1,7 @@
 #include "launcher/hosts/hosts.h"
 #include "tests/fuzz/fuzz.h"
 
-using namespace kolo;
+using namespace corro;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const Text text{"SLURM_JOB_NODELIST", text_of({data, size})};

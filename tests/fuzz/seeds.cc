@@ -8,7 +8,7 @@
 #include "launcher/agent/protocol.h"
 #include "rendezvous/messages.h"
 
-using namespace kolo;
+using namespace corro;
 
 namespace {
 

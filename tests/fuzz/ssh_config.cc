@@ -2,7 +2,7 @@
 
 #include "tests/fuzz/fuzz.h"
 
-using namespace kolo;
+using namespace corro;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(text_of({data, size}));

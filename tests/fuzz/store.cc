@@ -1,7 +1,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/support/store_story.h"
 
-using namespace kolo;
+using namespace corro;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const auto broken = test::StoreStory().play({data, size});

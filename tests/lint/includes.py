@@ -33,10 +33,10 @@ MAY_INCLUDE = {
     "runtime/collective": ["runtime/transport", "runtime/pattern", "rendezvous", "base"],
     "runtime/engine": ["runtime/collective", "rendezvous", "base"],
     "runtime/capi": ["runtime/engine", "runtime/collective", "base"],
-    "runtime/capi/kolo": [],  # the C header: for anybody, on nothing
-    "examples": ["runtime/capi/kolo"],
+    "runtime/capi/corro": [],  # the C header: for anybody, on nothing
+    "examples": ["runtime/capi/corro"],
 }
-MAY_INCLUDE["runtime/capi"].append("runtime/capi/kolo")
+MAY_INCLUDE["runtime/capi"].append("runtime/capi/corro")
 
 # Decisions: events and time in, orders out.  They do not read, sleep, lock or look around.
 PURE = ["launcher/plan/*", "launcher/doctor/*", "launcher/network/door.h", "launcher/network/addressing.*", "launcher/supervise/*", "launcher/machine/binding.*", "launcher/machine/pinning.*",
@@ -68,7 +68,7 @@ LIBRARIES = {
     "catch2": ["tests/*"],
     "rapidcheck": ["tests/*"],
     "benchmark": ["bench/*"],
-    "kolo": ["examples/*", "tests/*", "bench/*"],  # ours, as a user names it
+    "corro": ["examples/*", "tests/*", "bench/*"],  # ours, as a user names it
 }
 SYSTEM_FOLDERS = {"sys", "net", "netinet", "arpa", "linux", "bits"}
 SYSTEM = set("""
@@ -89,7 +89,7 @@ def target_of(source, name):
     """The file that an include in quotes means, from the top."""
     if "/" not in name:
         return str(pathlib.PurePath(source).parent / name)
-    return "runtime/capi/" + name if name.startswith("kolo/") else name
+    return "runtime/capi/" + name if name.startswith("corro/") else name
 
 
 def library_of(name):
@@ -147,7 +147,7 @@ def violations(sources):
 
 
 # A target of CMake is a box; what it links is what it may include.
-CMAKE_LIBRARY = re.compile(r"kolo_library\(\s*kolo_(\w+)\s(.*?)\)", re.DOTALL)
+CMAKE_LIBRARY = re.compile(r"corro_library\(\s*corro_(\w+)\s(.*?)\)", re.DOTALL)
 
 
 def links(cmake_text):
@@ -155,6 +155,6 @@ def links(cmake_text):
     def box(name):
         return next((b for b in MAY_INCLUDE if b.split("/")[-1] == name), None)
     for name, rest in CMAKE_LIBRARY.findall(cmake_text):
-        for linked in re.findall(r"kolo_(\w+)", rest.split("LINKS")[-1]):
+        for linked in re.findall(r"corro_(\w+)", rest.split("LINKS")[-1]):
             if box(name) and box(linked):
                 yield box(name), box(linked)

@@ -6,7 +6,7 @@ import subprocess
 
 import tree
 
-BUILD = pathlib.Path(os.environ.get("KOLO_BUILD", tree.TOP / "build/release"))
+BUILD = pathlib.Path(os.environ.get("CORRO_BUILD", tree.TOP / "build/release"))
 GLIBC = re.compile(r"(linux-vdso|ld-linux-[\w-]+|libc|libm|libpthread|libdl|librt)\.so\.\d+")
 CXX = {"libstdc++.so.6", "libgcc_s.so.1"}
 
@@ -40,19 +40,19 @@ def test_the_program_needs_nothing_but_glibc():
 
 
 def test_the_library_needs_nothing_but_glibc_and_the_run_time_of_cxx():
-    others = {name for name in needed_by(built("lib/libkolo.so")) if not GLIBC.fullmatch(name)}
+    others = {name for name in needed_by(built("lib/libcorro.so")) if not GLIBC.fullmatch(name)}
     assert others <= CXX
 
 
 def test_the_library_exports_its_own_interface_and_nothing_else():
-    names = exported_by(built("lib/libkolo.so"))
-    assert "kolo_open" in names
-    assert not {name for name in names if not name.startswith("kolo_")}
+    names = exported_by(built("lib/libcorro.so"))
+    assert "corro_open" in names
+    assert not {name for name in names if not name.startswith("corro_")}
 
 
 def test_the_header_is_plain_c():
     output("gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", "-fsyntax-only", "-x", "c", "-I",
-           str(tree.TOP / "runtime/capi"), "-", input='#include "kolo/kolo.h"\nint main(void) { return 0; }\n')
+           str(tree.TOP / "runtime/capi"), "-", input='#include "corro/corro.h"\nint main(void) { return 0; }\n')
 
 
 def test_glibc_and_only_glibc_is_taken_for_glibc():

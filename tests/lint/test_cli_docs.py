@@ -12,7 +12,7 @@ import subprocess
 import pytest
 from tree import TOP
 
-BUILD = pathlib.Path(os.environ.get("KOLO_BUILD", TOP / "build/release"))
+BUILD = pathlib.Path(os.environ.get("CORRO_BUILD", TOP / "build/release"))
 HOROVODRUN = BUILD / "bin/horovodrun"
 PAGE = BUILD / "man/horovodrun.1"
 BASH, ZSH, FISH = (TOP / "completions" / name for name in ("horovodrun", "_horovodrun", "horovodrun.fish"))
@@ -184,7 +184,7 @@ def test_examples_are_understood(example, tmp_path):
     look = [] if arguments[0] == "hosts" else ["--dry-run"]
     slurm = {"SLURM_JOB_ID": "1", "SLURM_JOB_NODELIST": "node[1-2]", "SLURM_TASKS_PER_NODE": "2(x2)",
              "SLURM_NTASKS": "4"}
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "KOLO_", "HOROVOD_"))}
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("SLURM_", "CORRO_", "HOROVOD_"))}
     done = subprocess.run([HOROVODRUN, *look, *arguments], cwd=tmp_path, capture_output=True, text=True, check=False,
                           timeout=60, env={**env, **({} if "-np" in arguments else slurm)})
     assert "usage:" not in done.stderr and "error:" not in done.stderr, done.stderr

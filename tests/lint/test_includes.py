@@ -45,8 +45,8 @@ def test_an_include_that_goes_up_is_seen():
 def test_launcher_and_runtime_do_not_know_each_other():
     assert wrong("launcher/job/job.cc", '#include "runtime/pattern/ring.h"')
     assert wrong("runtime/collective/open.cc", '#include "launcher/plan/plan.h"')
-    assert wrong("runtime/capi/kolo.cc", '#include "launcher/hosts/hosts.h"')
-    assert wrong("launcher/agent/agent.cc", '#include "kolo/kolo.h"')
+    assert wrong("runtime/capi/corro.cc", '#include "launcher/hosts/hosts.h"')
+    assert wrong("launcher/agent/agent.cc", '#include "corro/corro.h"')
 
 
 def test_the_command_line_knows_the_job_and_only_main_what_else_the_program_is():
@@ -61,13 +61,13 @@ def test_the_command_line_knows_the_job_and_only_main_what_else_the_program_is()
 def test_an_example_knows_the_c_header_and_its_own_files():
     assert wrong("examples/train.cc", '#include "base/text.h"')
     assert wrong("examples/train.cc", '#include "runtime/capi/context.h"')
-    assert not wrong("examples/train.cc", '#include "kolo/kolo.h"')
+    assert not wrong("examples/train.cc", '#include "corro/corro.h"')
     assert not wrong("examples/train.cc", '#include "network.h"')
 
 
 def test_the_c_header_knows_nothing_of_ours():
-    assert wrong("runtime/capi/kolo/kolo.h", '#include "base/bytes.h"')
-    assert not wrong("runtime/capi/kolo/kolo.h", "#include <stddef.h>")
+    assert wrong("runtime/capi/corro/corro.h", '#include "base/bytes.h"')
+    assert not wrong("runtime/capi/corro/corro.h", "#include <stddef.h>")
 
 
 def test_what_decides_does_not_act():
@@ -108,5 +108,5 @@ def test_a_library_or_a_folder_that_nobody_has_entered_is_seen():
 
 
 def test_a_link_that_goes_up_is_seen():
-    text = "kolo_library(kolo_plan SOURCES plan/plan.cc\n  LINKS kolo_hosts kolo_job fmt::fmt)\n"
+    text = "corro_library(corro_plan SOURCES plan/plan.cc\n  LINKS corro_hosts corro_job fmt::fmt)\n"
     assert list(includes.links(text)) == [("launcher/plan", "launcher/hosts"), ("launcher/plan", "launcher/job")]

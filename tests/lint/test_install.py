@@ -6,18 +6,18 @@ import subprocess
 import pytest
 from tree import TOP
 
-BUILD = pathlib.Path(os.environ.get("KOLO_BUILD", TOP / "build/release"))
+BUILD = pathlib.Path(os.environ.get("CORRO_BUILD", TOP / "build/release"))
 EXPECTED = {
     "bin/horovodrun",
-    "lib/libkolo.so",
-    "include/kolo/kolo.h",
+    "lib/libcorro.so",
+    "include/corro/corro.h",
     "share/man/man1/horovodrun.1",
     "share/bash-completion/completions/horovodrun",
     "share/zsh/site-functions/_horovodrun",
     "share/fish/vendor_completions.d/horovodrun.fish",
-    "share/doc/kolo/README.md",
-    "share/doc/kolo/CHANGELOG.md",
-    "share/doc/kolo/LICENSE",
+    "share/doc/corro/README.md",
+    "share/doc/corro/CHANGELOG.md",
+    "share/doc/corro/LICENSE",
 }
 
 
@@ -57,14 +57,14 @@ def test_the_installed_program_runs(prefix):
 def test_a_program_compiles_links_and_runs_against_what_is_installed(prefix, tmp_path):
     source = tmp_path / "alone.c"
     source.write_text("""
-        #include <kolo/kolo.h>
+        #include <corro/corro.h>
         int main(void) {
-          kolo_context* job;
-          kolo_error* why = 0;
-          if (kolo_open(0, &job, &why) != KOLO_OK) return 1;
-          kolo_close(job);
+          corro_context* job;
+          corro_error* why = 0;
+          if (corro_open(0, &job, &why) != CORRO_OK) return 1;
+          corro_close(job);
           return 0;
         }""")
     subprocess.run(["cc", "-Wall", "-Wextra", "-Werror", "-std=c11", f"-I{prefix}/include", source, f"-L{prefix}/lib",
-                    "-lkolo", f"-Wl,-rpath,{prefix}/lib", "-o", tmp_path / "alone"], check=True)
+                    "-lcorro", f"-Wl,-rpath,{prefix}/lib", "-o", tmp_path / "alone"], check=True)
     subprocess.run([tmp_path / "alone"], check=True)

@@ -65,5 +65,5 @@ def test_the_patterns_find_what_they_are_for():
     assert NO_HOST_KEYS.search("ssh -o StrictHost" + "KeyChecking=no host")
     assert NO_HOST_KEYS.search("StrictHost" + "KeyChecking no")
     assert not NO_HOST_KEYS.search("StrictHost" + "KeyChecking=accept-new")
-    assert MACHINE_PATH.search("cd /ho" + "me/somebody/kolo")
+    assert MACHINE_PATH.search("cd /ho" + "me/somebody/corro")
     assert not MACHINE_PATH.search("https://example.org/home/page")

@@ -7,7 +7,7 @@
 
 #include "base/codec.h"
 
-namespace kolo::test {
+namespace corro::test {
 
 namespace {
 
@@ -89,4 +89,4 @@ std::optional<std::string> Call::wrong(int rank, const Bytes& got) {
   return std::nullopt;
 }
 
-}  // namespace kolo::test
+}  // namespace corro::test

@@ -6,7 +6,7 @@
 #include "runtime/transport/message.h"
 #include "tests/support/sim_time.h"
 
-namespace kolo::test {
+namespace corro::test {
 
 // A collective that all ranks of a simulated world call, with made-up elements, and what must
 // come out of it.
@@ -36,4 +36,4 @@ class Call {
   std::optional<Bytes> first_;
 };
 
-}  // namespace kolo::test
+}  // namespace corro::test

@@ -4,8 +4,8 @@
 
 #include "tests/sim/scenarios.h"
 
-using namespace kolo;
-using namespace kolo::test;
+using namespace corro;
+using namespace corro::test;
 
 namespace {
 

@@ -3,8 +3,8 @@
 #include "tests/sim/scenarios.h"
 #include "tests/sim/seeds.h"
 
-using namespace kolo;
-using namespace kolo::test;
+using namespace corro;
+using namespace corro::test;
 
 TEST_CASE("in any weather the ring gives every rank the same, correct values") {
   for_every_world(4, [](std::uint64_t seed) { return complaint(calm(seed)); });

@@ -6,7 +6,7 @@
 #include "tests/sim/seeds.h"
 #include "tests/sim/world.h"
 
-namespace kolo::test {
+namespace corro::test {
 
 // A seed's weather and calls, before anything else happens.
 inline Scenario calm(std::uint64_t seed) {
@@ -40,4 +40,4 @@ inline std::optional<std::string> complaint(const Scenario& scenario) {
   return world.complaint();
 }
 
-}  // namespace kolo::test
+}  // namespace corro::test

@@ -3,7 +3,7 @@
 #include "tests/sim/seeds.h"
 #include "tests/sim/store_world.h"
 
-using namespace kolo::test;
+using namespace corro::test;
 
 namespace {
 

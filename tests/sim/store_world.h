@@ -10,7 +10,7 @@
 #include "rendezvous/store_core.h"
 #include "tests/support/sim_time.h"
 
-namespace kolo::test {
+namespace corro::test {
 
 // The store's decisions and its clients in virtual time.  What one client says arrives in order,
 // after any delay; what several say arrives in any order.  Clients may vanish at any moment, and
@@ -64,4 +64,4 @@ class StoreWorld {
   std::optional<std::string> complaint_;
 };
 
-}  // namespace kolo::test
+}  // namespace corro::test

@@ -8,7 +8,7 @@
 #include "runtime/pattern/ring.h"
 #include "runtime/transport/stream_endpoint.h"
 
-namespace kolo::test {
+namespace corro::test {
 
 using namespace std::chrono_literals;
 
@@ -184,4 +184,4 @@ void World::complain(const std::string& what) {
   if (!complaint_) complaint_ = what;
 }
 
-}  // namespace kolo::test
+}  // namespace corro::test

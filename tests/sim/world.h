@@ -14,7 +14,7 @@
 #include "tests/support/sim_network.h"
 #include "tests/support/sim_time.h"
 
-namespace kolo::test {
+namespace corro::test {
 
 struct Death {
   int rank = 0;
@@ -91,4 +91,4 @@ class World {
   std::optional<std::string> complaint_;
 };
 
-}  // namespace kolo::test
+}  // namespace corro::test

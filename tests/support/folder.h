@@ -6,12 +6,13 @@
 #include <stdexcept>
 #include <string>
 
-namespace kolo::test {
+namespace corro::test {
 
 // A folder for one test, gone with it.
 class Folder {
  public:
-  Folder() : path_(std::filesystem::temp_directory_path() / "kolo-XXXXXX") {  // as mkdtemp wants it
+  Folder()
+      : path_(std::filesystem::temp_directory_path() / "corro-XXXXXX") {  // as mkdtemp wants it
     if (!::mkdtemp(path_.data())) throw std::runtime_error("no folder for a test");
   }
   Folder(const Folder&) = delete;
@@ -30,4 +31,4 @@ class Folder {
   std::string path_;
 };
 
-}  // namespace kolo::test
+}  // namespace corro::test

@@ -12,7 +12,7 @@
 #include "rendezvous/store_server.h"
 #include "runtime/collective/open.h"
 
-namespace kolo::test {
+namespace corro::test {
 
 // A job inside one process: the real store on a loop with a thread of its own, and a thread for
 // each rank.  Rank r is on host "h<r>".
@@ -21,7 +21,7 @@ class LocalJob {
   explicit LocalJob(int size, std::chrono::seconds start_timeout = std::chrono::seconds(10))
       : size_(size), start_timeout_(start_timeout) {
     auto server = StoreServer::start(loop_, {"127.0.0.1", 0}, key_);
-    KOLO_ASSERT(bool(server));
+    CORRO_ASSERT(bool(server));
     server_ = std::move(*server);
     address_ = server_->address();
     thread_ = std::thread([this] { loop_.run(); });
@@ -82,4 +82,4 @@ class LocalJob {
   std::thread thread_;
 };
 
-}  // namespace kolo::test
+}  // namespace corro::test

@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <string_view>
 
-namespace kolo::test {
+namespace corro::test {
 
 // What the running test cannot try here, said where tests/tally counts it: this Catch2 knows no
 // skipping, and its report for programs has no warnings.
@@ -16,4 +16,4 @@ inline void not_tested(std::string_view why) {
   std::fwrite(line.data(), 1, line.size(), stderr);
 }
 
-}  // namespace kolo::test
+}  // namespace corro::test

@@ -6,8 +6,8 @@
 
 // So that a failing test shows the errors that it compared.
 template <>
-struct Catch::StringMaker<kolo::Error> {
-  static std::string convert(const kolo::Error& error) {
-    return std::string(kolo::name_of(error.code())) + ": " + error.text();
+struct Catch::StringMaker<corro::Error> {
+  static std::string convert(const corro::Error& error) {
+    return std::string(corro::name_of(error.code())) + ": " + error.text();
   }
 };

@@ -10,7 +10,7 @@
 #include "runtime/transport/stream.h"
 #include "tests/support/sim_time.h"
 
-namespace kolo::test {
+namespace corro::test {
 
 // How unkind the network is.
 struct Weather {
@@ -154,4 +154,4 @@ class SimStream final : public Stream {
   int side_;
 };
 
-}  // namespace kolo::test
+}  // namespace corro::test

@@ -8,7 +8,7 @@
 
 #include "base/time.h"
 
-namespace kolo::test {
+namespace corro::test {
 
 // All chance in a simulated world comes from one of these, and that from one seed.
 class Chance {
@@ -72,4 +72,4 @@ class Timeline {
   std::uint64_t digest_ = 0xcbf29ce484222325;
 };
 
-}  // namespace kolo::test
+}  // namespace corro::test

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace kolo::test {
+namespace corro::test {
 
 using namespace store;
 
@@ -175,4 +175,4 @@ void StoreStory::expect(bool holds, const char* promise) {
   if (!holds && !broken_) broken_ = promise;
 }
 
-}  // namespace kolo::test
+}  // namespace corro::test

@@ -17,7 +17,7 @@ import subprocess
 import sys
 import time
 
-import kolo_system as k
+import corro_system as k
 
 # Workers with a child, and a grandchild in its own session, all deaf to SIGTERM, that talk to each other.
 JOB = ["-np", "3", "-H", "localhost:2,127.0.0.1:1", "--grace", "0.2", k.ACTOR,
@@ -26,7 +26,7 @@ LATEST_BLOW = 0.25  # seconds after the start; a job is up after some 20 ms
 PATIENCE = 10.0
 
 
-OLD_CGROUPS = set(pathlib.Path("/sys/fs/cgroup").glob("**/kolo-*"))
+OLD_CGROUPS = set(pathlib.Path("/sys/fs/cgroup").glob("**/corro-*"))
 WATCHED = ("/tmp", "/dev/shm", "/run")  # where programs leave files
 
 
@@ -76,7 +76,7 @@ def leftovers():
         sockets += [table + " " + row for row in rows if table == "unix" or row.split()[3] != time_wait]
     segments = pathlib.Path("/proc/sysvipc/shm").read_text().splitlines()[1:]
     # Numbered by processes of this namespace; those of other jobs on the machine were there before.
-    cgroups = [f"cgroup {path}" for path in pathlib.Path("/sys/fs/cgroup").glob("**/kolo-*") if path not in OLD_CGROUPS]
+    cgroups = [f"cgroup {path}" for path in pathlib.Path("/sys/fs/cgroup").glob("**/corro-*") if path not in OLD_CGROUPS]
     others = [f"{pid} {stat}" for pid, stat in k.processes().items() if pid != os.getpid()]
     return others + files + sockets + segments + cgroups
 

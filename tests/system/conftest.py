@@ -15,7 +15,7 @@ for number in (signal.SIGINT, signal.SIGHUP, signal.SIGQUIT, signal.SIGTERM, sig
 
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-import kolo_system as k  # noqa: E402
+import corro_system as k  # noqa: E402
 import testbed  # noqa: E402
 
 
@@ -28,7 +28,7 @@ def pytest_configure():
 @pytest.fixture
 def mark(monkeypatch):
     """A text in the environment of all that a test starts; none of it may be left afterwards."""
-    text = f"KOLO_TEST={uuid.uuid4()}"
+    text = f"CORRO_TEST={uuid.uuid4()}"
     monkeypatch.setenv(*text.split("="))
     yield text
     import os

@@ -4,7 +4,7 @@ import struct
 import subprocess
 import threading
 
-import kolo_system as k
+import corro_system as k
 import test_agent_protocol as protocol
 
 NAME, UNREACHABLE, UNKNOWN_KEY, CHANGED_KEY, REFUSED, UNSUPPORTED, SHELL, STAGING, MACHINE, LOST = range(10)

@@ -6,7 +6,7 @@ import struct
 import subprocess
 import time
 
-import kolo_system as k
+import corro_system as k
 import pytest
 
 PAGE = k.TOP / "launcher/agent/PROTOCOL.md"

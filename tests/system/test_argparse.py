@@ -6,10 +6,10 @@ import random
 import re
 import subprocess
 
-import kolo_system as k
+import corro_system as k
 import pytest
 
-SEED = int(os.environ.get("KOLO_SEED", random.SystemRandom().randrange(1 << 32)))
+SEED = int(os.environ.get("CORRO_SEED", random.SystemRandom().randrange(1 << 32)))
 LINES = 4000
 
 
@@ -33,7 +33,7 @@ def table():
 
 
 def limited(kind, entry):
-    """A number with limits, in the words that Kolo has for them; argparse has none."""
+    """A number with limits, in the words that Corro has for them; argparse has none."""
     def convert(text):
         number = kind(text)
         if entry["least"] <= number <= entry["most"]:
@@ -45,7 +45,7 @@ def limited(kind, entry):
 
 
 def listed(kind):
-    """Cores or names with commas between them, in Kolo's words."""
+    """Cores or names with commas between them, in Corro's words."""
     def convert(text):
         good = r"\d+" if kind == 5 else r"[^,]+"
         if re.fullmatch(rf"{good}(,{good})*", text, re.S):
@@ -165,9 +165,9 @@ def test_every_line_is_read_as_argparse_reads_it(table):
     ours_names = {name for entry in table if entry["ours"] for name in entry["names"]}
     lines = [some_words(rng, table) for _ in range(LINES)]
     compared, found = differences(parser, ours_names, lines)
-    assert compared > LINES * 0.8, f"KOLO_SEED={SEED}"
-    shown = "\n".join(f"{words}\n  Kolo:     {ours}\n  argparse: {theirs}" for words, ours, theirs in found[:5])
-    assert not found, f"KOLO_SEED={SEED}: {len(found)} of {compared} differ:\n{shown}"
+    assert compared > LINES * 0.8, f"CORRO_SEED={SEED}"
+    shown = "\n".join(f"{words}\n  Corro:     {ours}\n  argparse: {theirs}" for words, ours, theirs in found[:5])
+    assert not found, f"CORRO_SEED={SEED}: {len(found)} of {compared} differ:\n{shown}"
 
 
 def test_the_comparison_can_fail(table):

@@ -5,8 +5,8 @@ import signal
 import subprocess
 import time
 
-import kolo_system as k
-from kolo_system import run
+import corro_system as k
+from corro_system import run
 
 
 def test_whoever_ignores_sigchld_may_start_a_job(mark):

@@ -6,7 +6,7 @@ import socket
 import subprocess
 
 import pytest
-from kolo_system import HOROVODRUN, run
+from corro_system import HOROVODRUN, run
 
 # HOROVOD.md, section 1.1: what scripts depend on, row by row, with the message and the exit code.  None: it runs.
 SECTION_1_1 = [
@@ -28,7 +28,7 @@ SECTION_1_1 = [
     (["-np", 1, "--fusion-threshold-mb", "-1", "true"],
      "argument --fusion-threshold-mb: must be from 0 to 1048576, not -1", 2),
     (["-np", 2], "no command to run was given", 2),
-    (["-v"], "0.28.1\nKolo 0.1.0", 0),
+    (["-v"], "0.28.1\nCorro 0.1.0", 0),
     (["-h"], run("--help").out.rstrip("\n"), 0),
     (["-cb"], run("--check-build").out.rstrip("\n"), 0),
 ]
@@ -87,7 +87,7 @@ def test_the_version_that_scripts_read_is_alone_on_the_first_line():
 
 
 def test_verbose_tells_what_happens_and_never_the_key():
-    ended = run("-np", 2, "--verbose", "sh", "-c", "echo key $KOLO_JOB_KEY")
+    ended = run("-np", 2, "--verbose", "sh", "-c", "echo key $CORRO_JOB_KEY")
     key = ended.out.split()[-1]
     assert len(key) == 64 and key not in ended.err, ended
     assert "host localhost is ready" in ended.err and "rank 1 runs on host localhost" in ended.err, ended
@@ -286,7 +286,7 @@ def test_a_dry_run_for_scripts():
     found = json.loads(ended.out)
     assert ended.code == 0 and found["exit_code"] == 0 and found["np"] == 2 and found["cwd"] == "/"
     assert found["command"] == ["true", "a b"] and found["env"]["A"] == "b"
-    assert found["env"]["HOROVOD_CYCLE_TIME"] == "3.0" and found["env"]["KOLO_JOB_KEY"] == "(secret)"
+    assert found["env"]["HOROVOD_CYCLE_TIME"] == "3.0" and found["env"]["CORRO_JOB_KEY"] == "(secret)"
     assert [w["env"]["HOROVOD_RANK"] for w in found["workers"]] == ["0", "1"]
     assert all(check["ok"] for check in found["checks"])
 
@@ -298,7 +298,7 @@ def test_a_dry_run_names_what_a_worker_really_gets():
     got = set(re.findall(r"^\[0\]<stdout>:(\w+)=", out, re.M))
     told = {**found["env"], **found["workers"][0]["env"]}
     assert set(told) <= got and got - set(told) <= {*os.environ, "OF_THE_LAUNCHER"}, (got, told)
-    assert told["KOLO_PORT_RANGE"] == "23000-23099" and told["HOROVOD_START_TIMEOUT"] == "40"
+    assert told["CORRO_PORT_RANGE"] == "23000-23099" and told["HOROVOD_START_TIMEOUT"] == "40"
 
 
 def test_a_dry_run_shows_how_the_job_would_be_held():

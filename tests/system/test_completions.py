@@ -11,7 +11,7 @@ import subprocess
 import termios
 import time
 
-import kolo_system as k
+import corro_system as k
 import pytest
 
 COMPLETIONS = k.TOP / "completions"
@@ -22,15 +22,15 @@ ALL = ["bash", "bash-completion", "zsh", "fish"]
 TAB, LEFT, OFFER, SHOW = "\t", "\x02", "\x1b*", "\x18p"  # Ctrl-B; Meta-*; Ctrl-X p
 
 # Each shell has a key that puts all that may follow in the line (bash's own Meta-*), and one that shows the line and
-# clears it.  kolotrain is a command with a completion of its own.
+# clears it.  corrotrain is a command with a completion of its own.
 BASH_RC = """
 PS1='ready> '
 bind 'set enable-bracketed-paste off'
 [[ -z $LOADED ]] || . "$LOADED"
 . "$COMPLETIONS/horovodrun"
-_kolotrain() { COMPREPLY=($(compgen -W "alpha beta words-$COMP_CWORD --own" -- "$2")); }
-complete -F _kolotrain kolotrain
-kolofunction() { :; }
+_corrotrain() { COMPREPLY=($(compgen -W "alpha beta words-$COMP_CWORD --own" -- "$2")); }
+complete -F _corrotrain corrotrain
+corrofunction() { :; }
 show() { printf '<<<%s|%s>>>' "${READLINE_LINE:0:READLINE_POINT}" "${READLINE_LINE:READLINE_POINT}"; READLINE_LINE=; }
 bind -x '"\\C-xp": show'
 """
@@ -40,9 +40,9 @@ PS1='ready> '
 fpath=("$COMPLETIONS" $fpath)
 autoload -Uz compinit && compinit -u -D
 bindkey -e
-_kolotrain() { compadd -- alpha beta words-$((CURRENT - 1)) --own }
-compdef _kolotrain kolotrain
-kolofunction() { : }
+_corrotrain() { compadd -- alpha beta words-$((CURRENT - 1)) --own }
+compdef _corrotrain corrotrain
+corrofunction() { : }
 offer() { _main_complete; compstate[insert]=all }
 zle -C offer complete-word offer
 bindkey '\\e*' offer
@@ -56,8 +56,8 @@ function fish_prompt; echo -n 'ready> '; end
 set -g fish_greeting
 set -g fish_autosuggestion_enabled 0
 source "$COMPLETIONS/horovodrun.fish"
-complete -c kolotrain -f -a 'alpha beta words-(count (commandline -opc)) --own'
-function kolofunction; end
+complete -c corrotrain -f -a 'alpha beta words-(count (commandline -opc)) --own'
+function corrofunction; end
 function offer
     set -l words (complete -C (commandline -c) | string replace -r '\\t.*' '')
     set -q words[1]; and commandline -r (string escape -- horovodrun $words | string join ' ')
@@ -87,7 +87,7 @@ class Shell:
         # Else fish makes completions from all man pages, in the background.
         (home / ".local/share/fish/generated_completions").mkdir(parents=True, exist_ok=True)
         env = {"HOME": str(home), "PATH": f"{world}/bin:/usr/bin:/bin", "TERM": "xterm", "INPUTRC": "/dev/null",
-               "LC_ALL": "C.UTF-8", "COMPLETIONS": str(COMPLETIONS), "KOLO_TEST": str(world),
+               "LC_ALL": "C.UTF-8", "COMPLETIONS": str(COMPLETIONS), "CORRO_TEST": str(world),
                "LOADED": str(BASH_COMPLETION) if kind == "bash-completion" else ""}
         argv = {"zsh": ["zsh", "-i"], "fish": ["fish", "-i"]}.get(kind, ["bash", "-i"])
         self.terminal, theirs = os.openpty()
@@ -159,7 +159,7 @@ def world(tmp_path_factory):
         "work/my hosts.txt": "blank1 slots=2\n",
         "work/six.txt": "[2001:db8::1] slots=2\n",
         "work/run.sh": "#!/bin/sh\n",
-        "bin/kolotest": "#!/bin/sh\n", "bin/kolotrain": "#!/bin/sh\n",
+        "bin/corrotest": "#!/bin/sh\n", "bin/corrotrain": "#!/bin/sh\n",
         "other/horovodrun": "#!/bin/sh\necho 'usage: not ours' >&2; exit 2\n",
     }
     for name, text in files.items():
@@ -187,7 +187,7 @@ def shells(world):
     yield of
     for shell in started.values():
         shell.end()
-    mark = f"KOLO_TEST={world}"
+    mark = f"CORRO_TEST={world}"
     assert k.eventually(lambda: not k.marked(mark)), [k.stat_of(pid) for pid in k.marked(mark)]
 
 
@@ -252,13 +252,13 @@ OFFERS = {
     "-hostfile six.txt --exclude ": ["[2001:db8::1]"],
     "-H w1:2,w2:2 --exclude ": ["w1", "w2"],
     # the program, and what follows it
-    "-np 2 kolot": ["kolotest", "kolotrain"],
-    "-np 2 --host-discovery-script kolote": ["kolotest"],
-    "-np 2 --log-level INFO -H a:2 -x 'b c' kolot": ["kolotest", "kolotrain"],
+    "-np 2 corrot": ["corrotest", "corrotrain"],
+    "-np 2 --host-discovery-script corrote": ["corrotest"],
+    "-np 2 --log-level INFO -H a:2 -x 'b c' corrot": ["corrotest", "corrotrain"],
     "-np 2 ./r": ["./run.sh"],
-    "-np 2 kolofunc": [],
-    "-np 2 kolotest conf.": ["conf.yaml"],
-    "-np 2 kolotest --tim": [],
+    "-np 2 corrofunc": [],
+    "-np 2 corrotest conf.": ["conf.yaml"],
+    "-np 2 corrotest --tim": [],
     # subcommands
     "hosts --f": ["--format"],
     "hosts --format s": ["slurm"],
@@ -304,16 +304,16 @@ def test_the_first_word_is_a_subcommand_or_a_program(shell):
 
 
 def test_the_users_command_is_completed_as_if_it_stood_alone(shell):
-    own = shell.offers("horovodrun -np 2 -H a:2 -x 'b c' --color=auto kolotrain ")
+    own = shell.offers("horovodrun -np 2 -H a:2 -x 'b c' --color=auto corrotrain ")
     if shell.kind == "bash":  # which has no such thing by itself: files
         assert "conf.yaml" in own and "alpha" not in own
     else:
         assert own == ["--own", "alpha", "beta", "words-1"]
-        assert shell.offers("horovodrun -np 2 kolotrain x 'y z' al") == ["alpha"]
+        assert shell.offers("horovodrun -np 2 corrotrain x 'y z' al") == ["alpha"]
 
 
 def test_no_option_of_ours_is_offered_inside_the_users_command(shell):
-    for line in ("kolotest -", "kolotrain --", "kolotest x --log-level=", "kolotest -np 2 --ver", "kolotest --color "):
+    for line in ("corrotest -", "corrotrain --", "corrotest x --log-level=", "corrotest -np 2 --ver", "corrotest --color "):
         offered = shell.offers(f"horovodrun -np 2 {line}")
         assert not {"-np", "--verbose", "--version", "--log-level=WARNING", "auto"} & set(offered), line
 
@@ -330,7 +330,7 @@ def test_no_option_of_ours_is_offered_inside_the_users_command(shell):
     ("--output-filename=con", "--output-filename=confs/|"),
     ("-H @confs/", "-H @confs/a.yaml |"),
     ("-H @confs", "-H @confs/|"),
-    ("-np 2 kolotr", "-np 2 kolotrain |"),
+    ("-np 2 corrotr", "-np 2 corrotrain |"),
     ("-np 2 ./ru", "-np 2 ./run.sh |"),
     ("-np 2 ./con", "-np 2 ./confs/|"),
 ])
@@ -345,12 +345,12 @@ def test_a_tab_keeps_blanks_in_quotes(shell, typed):
 
 
 def test_what_is_behind_the_cursor_stays(shell):
-    behind = " -np 2 kolotest"
+    behind = " -np 2 corrotest"
     line = shell.press("horovodrun --verb" + behind + LEFT * len(behind) + TAB)
     assert line.replace("|", "").split() == ["horovodrun", "--verbose", *behind.split()]
 
 
-@pytest.mark.parametrize("before", ["KOLO=1 ", "true; ", "true | ", "nice "])
+@pytest.mark.parametrize("before", ["CORRO=1 ", "true; ", "true | ", "nice "])
 def test_other_things_on_the_line_do_not_matter(shell, before):
     if before == "nice " and shell.kind == "bash":
         pytest.skip("only bash-completion looks behind nice")

@@ -3,7 +3,7 @@ import contextlib
 import json
 import re
 
-import kolo_system as k
+import corro_system as k
 import pytest
 from testbed_supervisor import ROOT_HOME
 
@@ -192,7 +192,7 @@ def limited(host, name, low):
     return seeded(host, f"{sshd} --{name}={low}:", f"{sshd} --{name}={before}:")
 
 
-LIMITS = "| sudo tee -a /etc/security/limits.d/kolo.conf'"
+LIMITS = "| sudo tee -a /etc/security/limits.d/corro.conf'"
 
 
 def test_few_open_files(hosts):
@@ -298,7 +298,7 @@ def with_bin(hosts):
 
 def test_another_python(hosts):
     version = sh(hosts["h1"], "python3 -c 'import sys; print(\"%d.%d\" % sys.version_info[:2])'").strip()
-    with fake_python(hosts["h2"], r"printf 'kolo-inspection\tpython\t3.4.1\t/old\n'"):
+    with fake_python(hosts["h2"], r"printf 'corro-inspection\tpython\t3.4.1\t/old\n'"):
         named(see(hosts, env=with_bin(hosts)), "bad", "versions", f"Python is 3.4, elsewhere it is {version}",
               f"ssh h2 'sudo apt-get install -y python{version}'")
 

@@ -7,8 +7,8 @@ import subprocess
 import time
 
 import pytest
-import kolo_system as k
-from kolo_system import ACTOR, run
+import corro_system as k
+from corro_system import ACTOR, run
 
 GRACE = 2
 DEATHS = {"exit=3": (3, "exited with code 3"), "exit=255": (255, "exited with code 255"),
@@ -62,7 +62,7 @@ def test_leaving_with_0_too_early_is_named_too(mark, np, before):
 
 def test_a_worker_that_stands_in_the_kernel_does_not_hold_up_the_end(mark):
     """Whom a cgroup of version 1 has frozen, SIGKILL does not end."""
-    folder = pathlib.Path(f"/sys/fs/cgroup/freezer/kolo-test-{os.getpid()}")
+    folder = pathlib.Path(f"/sys/fs/cgroup/freezer/corro-test-{os.getpid()}")
     try:
         folder.mkdir()
     except OSError as why:

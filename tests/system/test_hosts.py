@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 
-import kolo_system as k
+import corro_system as k
 import pytest
 from train_reference import losses as reference
 
@@ -62,7 +62,7 @@ def until_runs(*hosts, what=b"sleep 60"):
 
 def test_every_rank_runs_where_it_should(hosts):
     done = run(hosts, "-np", 6, "-H", "h1:2,h2:1,h3:3", "sh", "-c",
-               "echo $(hostname) $HOROVOD_RANK $HOROVOD_LOCAL_RANK $HOROVOD_CROSS_RANK $KOLO_ADDRESS")
+               "echo $(hostname) $HOROVOD_RANK $HOROVOD_LOCAL_RANK $HOROVOD_CROSS_RANK $CORRO_ADDRESS")
     assert done.code == 0, done
     seen = sorted(re.findall(r"^\[\d\]<stdout>:(.*)$", done.out, re.M), key=lambda line: line.split()[1])
     address = {name: hosts[name].address for name in ("h1", "h2", "h3")}
@@ -96,7 +96,7 @@ def test_where_there_is_no_version_4(hosts):
     for name in ("h0", "h1", "h2"):
         hosts[name].run(["ip", "addr", "del", f"{hosts[name].address}/16", "dev", "eth0"])
     try:
-        done = run(hosts, "-np", 2, "-H", "h1-v6:1,h2-v6:1", "sh", "-c", f"echo $KOLO_STORE; {k.TRAIN} --steps 2")
+        done = run(hosts, "-np", 2, "-H", "h1-v6:1,h2-v6:1", "sh", "-c", f"echo $CORRO_STORE; {k.TRAIN} --steps 2")
     finally:
         for name in ("h0", "h1", "h2"):
             hosts[name].run(["ip", "addr", "add", f"{hosts[name].address}/16", "dev", "eth0"])
@@ -118,7 +118,7 @@ def test_interfaces_need_not_have_the_same_name(hosts):
 def test_interfaces_may_be_narrowed(hosts):
     hosts["h1"].run(["sh", "-c", "ip link add slowlan type dummy; ip addr add 10.99.0.1/24 dev slowlan; ip link set slowlan up"])
     try:
-        done = run(hosts, "-np", 2, "-H", "h1:1,h2:1", "--network-interfaces", "eth0", "sh", "-c", "echo $KOLO_ADDRESS")
+        done = run(hosts, "-np", 2, "-H", "h1:1,h2:1", "--network-interfaces", "eth0", "sh", "-c", "echo $CORRO_ADDRESS")
         assert done.code == 0 and hosts["h1"].address in done.out, done
         done = run(hosts, "-np", 2, "-H", "h1:1,h2:1", "--network-interfaces", "slowlan", "true")
         assert done.code == 115 and "nothing was started: " in done.err, done
@@ -245,7 +245,7 @@ def test_a_directory_that_is_not_there_is_named(hosts):
 
 
 def test_who_reached_whom_is_remembered_for_an_hour(hosts):
-    memory = hosts["h0"].path(pathlib.Path.home() / ".cache/kolo/ways")
+    memory = hosts["h0"].path(pathlib.Path.home() / ".cache/corro/ways")
     memory.unlink(missing_ok=True)
     run(hosts, "-np", 2, "-H", "h1:1,h2:1", "--disable-cache", "true")
     assert not memory.exists()
@@ -255,10 +255,10 @@ def test_who_reached_whom_is_remembered_for_an_hour(hosts):
     assert f"h1={hosts['h1'].address}" in words and f"@launcher={hosts['h0'].address}" in words, words
     # It is tried first: here is another address that is as good, and one that is not there any more.
     memory.write_text(memory.read_text().replace(f"h1={hosts['h1'].address}", f"h1={hosts['h1'].address6}"))
-    done = run(hosts, "-np", 2, "-H", "h1:1,h2:1", "sh", "-c", "echo $KOLO_ADDRESS")
+    done = run(hosts, "-np", 2, "-H", "h1:1,h2:1", "sh", "-c", "echo $CORRO_ADDRESS")
     assert f"<stdout>:{hosts['h1'].address6}\n" in done.out, done
     memory.write_text(memory.read_text().replace(f"h1={hosts['h1'].address6}", "h1=10.9.9.9"))
-    done = run(hosts, "-np", 2, "-H", "h1:1,h2:1", "sh", "-c", "echo $KOLO_ADDRESS")
+    done = run(hosts, "-np", 2, "-H", "h1:1,h2:1", "sh", "-c", "echo $CORRO_ADDRESS")
     assert f"<stdout>:{hosts['h1'].address}\n" in done.out, done
 
 
@@ -379,14 +379,14 @@ def test_nothing_secret_is_seen_on_any_host(hosts):
     job = start(hosts, "-np", 2, "-H", "h1:1,h2:1", "-x", f"TOKEN={secret}", "sleep", "60")
     until_runs(hosts["h1"], hosts["h2"])
     try:
-        key = next(p.environ[b"KOLO_JOB_KEY"] for p in hosts["h1"].processes() if p.argv[:1] == [b"sleep"])
+        key = next(p.environ[b"CORRO_JOB_KEY"] for p in hosts["h1"].processes() if p.argv[:1] == [b"sleep"])
         for host in hosts:
             for argv in argvs(host):
                 assert key not in argv and b"HOROVOD_RANK=" not in argv, argv
                 if host.name != "h0":  # where the user has typed it
                     assert secret.encode() not in argv, argv
-            wide = host.run(["sh", "-c", "find ~/.cache /tmp/kolo-* /dev/shm -newer /proc/1 -perm /077 -not -type l "
-                             "2>/dev/null | grep -i kolo"]).stdout
+            wide = host.run(["sh", "-c", "find ~/.cache /tmp/corro-* /dev/shm -newer /proc/1 -perm /077 -not -type l "
+                             "2>/dev/null | grep -i corro"]).stdout
             assert wide == "", wide
     finally:
         job.send_signal(signal.SIGINT)
@@ -419,7 +419,7 @@ def test_a_host_with_a_public_and_an_internal_address(hosts):
         hosts[name].run(["ip", "addr", "add", f"{address}/24", "dev", "eth0"])
     try:
         done = run(hosts, "-np", 2, "-H", "h1/10.88.0.1:1,h2/10.88.0.2:1", "sh", "-c",
-                   f"echo $KOLO_ADDRESS; {k.TRAIN} --steps 2 --trace")
+                   f"echo $CORRO_ADDRESS; {k.TRAIN} --steps 2 --trace")
         assert done.code == 0 and "<stdout>:10.88.0.1\n" in done.out and "<stdout>:10.88.0.2\n" in done.out, done
     finally:
         for name, address in (("h1", "10.88.0.1"), ("h2", "10.88.0.2")):
@@ -429,7 +429,7 @@ def test_a_host_with_a_public_and_an_internal_address(hosts):
 def test_hosts_without_a_number_are_asked_for_their_gpus(cluster):
     gpus = "".join(f"gpu GPU-{i}{i}{i}{i} 0000:0{i + 1}:00.0 1000 Model T;" for i in range(3))
     three = cluster(2, sshd_options={
-        "SetEnv": f'"LD_LIBRARY_PATH={k.BUILD}/lib/stand_in" "KOLO_STAND_IN_GPUS={gpus}"'})
+        "SetEnv": f'"LD_LIBRARY_PATH={k.BUILD}/lib/stand_in" "CORRO_STAND_IN_GPUS={gpus}"'})
     done = run(three, "-np", 6, "-H", "h1,h2", "sh", "-c", "echo $HOROVOD_HOSTNAME $HOROVOD_LOCAL_RANK")
     assert done.code == 0 and "a slot for each GPU, else one: h1:3,h2:3" in done.err, done
     assert sorted(line.split(":", 1)[1] for line in done.out.splitlines()) == [

@@ -8,9 +8,9 @@ import subprocess
 import termios
 import time
 
-import kolo_system as k
+import corro_system as k
 import pytest
-from kolo_system import HOROVODRUN
+from corro_system import HOROVODRUN
 
 
 def fed(data, *arguments, timeout=60):

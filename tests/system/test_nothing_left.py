@@ -6,7 +6,7 @@ import random
 import subprocess
 import sys
 
-import kolo_system as k
+import corro_system as k
 import pytest
 
 CAMPAIGN = pathlib.Path(__file__).parent / "campaign.py"
@@ -28,8 +28,8 @@ def campaign(*arguments):
 
 @pytest.mark.parametrize("kind", CODES)
 def test_after_kill_9_nothing_is_left(kind):
-    seed = int(os.environ.get("KOLO_SEED", random.randrange(1 << 32)))
-    print(f"to see the same moments again: KOLO_SEED={seed}")
+    seed = int(os.environ.get("CORRO_SEED", random.randrange(1 << 32)))
+    print(f"to see the same moments again: CORRO_SEED={seed}")
     report = campaign(kind, RUNS, seed)
     assert report["before"] == []
     assert len(report["runs"]) == RUNS

@@ -2,16 +2,16 @@
 import os
 import re
 
-import kolo_system as k
+import corro_system as k
 import pytest
-from kolo_system import run
+from corro_system import run
 
 FOUR = "".join(f"gpu GPU-{i}{i}{i}{i} 0000:0{i + 1}:00.0 1000 Model T;" for i in range(4))
-SHOW = "echo $HOROVOD_RANK sees ${CUDA_VISIBLE_DEVICES-all} and has ${KOLO_GPU-none}"
+SHOW = "echo $HOROVOD_RANK sees ${CUDA_VISIBLE_DEVICES-all} and has ${CORRO_GPU-none}"
 
 
 def with_gpus(description, **more):
-    return {"LD_LIBRARY_PATH": str(k.BUILD / "lib/stand_in"), "KOLO_STAND_IN_GPUS": description, **more}
+    return {"LD_LIBRARY_PATH": str(k.BUILD / "lib/stand_in"), "CORRO_STAND_IN_GPUS": description, **more}
 
 
 def shown(*arguments, env):

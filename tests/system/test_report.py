@@ -7,9 +7,9 @@ import re
 import signal
 import subprocess
 
-import kolo_system as k
+import corro_system as k
 import pytest
-from kolo_system import ACTOR, HOROVODRUN, run
+from corro_system import ACTOR, HOROVODRUN, run
 
 
 def test_the_last_lines_say_what_everybody_was_at():
@@ -54,13 +54,13 @@ def test_the_end_does_not_wait_for_those_who_stand_still(mark):
     assert ended.code == 3 and ended.took < (0.3 + 2 + 1 + 1) * k.SLOW, ended
 
 
-def test_a_python_that_knows_kolo_writes_its_stacks(tmp_path):
-    program = ("import kolo, os, time, sys\n"
+def test_a_python_that_knows_corro_writes_its_stacks(tmp_path):
+    program = ("import corro, os, time, sys\n"
                "def deep_inside():\n    time.sleep(60)\n"
                "if os.environ['RANK'] == '1':\n    time.sleep(0.7); sys.exit(3)\n"
                "deep_inside()\n")
     ended = run("-np", 2, "--output-filename", tmp_path, "/usr/bin/python3", "-c", program,
-                env={"PYTHONPATH": str(k.TOP / "python"), "KOLO_LIBRARY": str(k.BUILD / "lib/libkolo.so")})
+                env={"PYTHONPATH": str(k.TOP / "python"), "CORRO_LIBRARY": str(k.BUILD / "lib/libcorro.so")})
     assert ended.code == 3, ended
     assert re.search(r"^\[0\]<stderr>:.*deep_inside", ended.err, re.M), ended
     seen = json.loads((tmp_path / "failure.json").read_text())["workers"][0]
@@ -74,7 +74,7 @@ def memory_cgroup():
     """A cgroup of version 1 with a limit, below our own; None if it cannot be had."""
     own = next((line.split(":", 2)[2].strip() for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines()
                 if line.split(":")[1] == "memory"), None)
-    folder = pathlib.Path(f"/sys/fs/cgroup/memory{own}/kolo-test-{os.getpid()}") if own else None
+    folder = pathlib.Path(f"/sys/fs/cgroup/memory{own}/corro-test-{os.getpid()}") if own else None
     try:
         folder.mkdir()
         (folder / "memory.use_hierarchy").write_text("1")

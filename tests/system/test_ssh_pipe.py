@@ -8,7 +8,7 @@ import struct
 import subprocess
 import time
 
-import kolo_system as k
+import corro_system as k
 import pytest
 import test_agent_protocol as protocol
 import testbed
@@ -19,7 +19,7 @@ SSH = pathlib.Path.home() / ".ssh"
 BOB = testbed.HOMES / "bob"
 IDENTITY = f"IdentityFile {SSH}/id_ed25519\nIdentitiesOnly yes\n"
 BANNER = {"bob": (".bashrc", "echo 'Welcome to h1!'; printf 'no end'; echo grumble >&2"),
-          "carol": (".cshrc", "echo 'Welcome to h1!'; echo kolo-; printf 'no end'"),
+          "carol": (".cshrc", "echo 'Welcome to h1!'; echo corro-; printf 'no end'"),
           "finn": (".config/fish/config.fish", "echo 'Welcome to h1!'; printf 'no end'")}
 ODD = ["a b", "'", '"', "\\", "$HOME", "`id`", "!x", "*", "new\nline", "\t", "ü", "%s", "-n", ""]
 
@@ -77,7 +77,7 @@ def clean_caches(hosts):
     def clean():
         for host in hosts:
             for user in ("root", *BANNER):
-                host.run(["sh", "-c", "rm -rf ~/.cache /tmp/kolo-* /dev/shm/kolo-*"], user=user)
+                host.run(["sh", "-c", "rm -rf ~/.cache /tmp/corro-* /dev/shm/corro-*"], user=user)
     clean()
     yield
     clean()
@@ -469,7 +469,7 @@ def reach(pipe, elsewhere, *arguments, **options):
 def test_it_is_brought_once(hosts, pipe, elsewhere, clean_caches, user):
     staged, first = reach(pipe, elsewhere, "--user", user)
     home = SSH.parent if user == "root" else testbed.HOMES / user
-    assert staged and first.startswith(f"{home}/.cache/kolo/horovodrun-")
+    assert staged and first.startswith(f"{home}/.cache/corro/horovodrun-")
     h1 = hosts["h1"]
     assert h1.path(first).read_bytes() == elsewhere.read_bytes()
     assert h1.path(first).stat().st_mode & 0o777 == 0o700 == h1.path(first).parent.stat().st_mode & 0o777
@@ -537,13 +537,13 @@ def test_a_machine_of_another_kind_runs_what_is_installed_there(pdp11, pipe, els
 @pytest.mark.parametrize("wrong", ["mode", "link", "file", "owner"])
 def test_a_cache_that_is_not_private_is_not_used(hosts, pipe, elsewhere, clean_caches, wrong):
     h1 = hosts["h1"]
-    h1.run(["sh", "-c", {"mode": "mkdir -m 755 -p ~/.cache/kolo", "file": "mkdir ~/.cache; touch ~/.cache/kolo",
-                         "link": "mkdir -p ~/.cache; mkdir -m 700 ~/real; ln -s ~/real ~/.cache/kolo",
+    h1.run(["sh", "-c", {"mode": "mkdir -m 755 -p ~/.cache/corro", "file": "mkdir ~/.cache; touch ~/.cache/corro",
+                         "link": "mkdir -p ~/.cache; mkdir -m 700 ~/real; ln -s ~/real ~/.cache/corro",
                          "owner": "mkdir -m 777 -p ~/.cache"}[wrong]], user="bob")
     if wrong == "owner":
-        h1.run(["mkdir", "-m", "700", BOB / ".cache/kolo"])
+        h1.run(["mkdir", "-m", "700", BOB / ".cache/corro"])
     staged, path = reach(pipe, elsewhere, "--user", "bob")
-    assert staged and path.startswith("/tmp/kolo-2001/")
+    assert staged and path.startswith("/tmp/corro-2001/")
     assert reach(pipe, elsewhere, "--user", "bob") == (False, path)
     h1.run(["sh", "-c", f"rm -rf {BOB}/.cache {BOB}/real"])
 
@@ -565,11 +565,11 @@ def test_a_home_that_cannot_be_written_to_and_places_where_nothing_may_run(hosts
     h1 = hosts["h1"]
     remounted(h1, str(BOB), "ro")
     staged, path = reach(pipe, elsewhere, "--user", "bob")
-    assert staged and path.startswith("/tmp/kolo-2001/")
+    assert staged and path.startswith("/tmp/corro-2001/")
     remounted(h1, "/tmp", "noexec,mode=1777")
     staged, path = reach(pipe, elsewhere, "--user", "bob")
-    assert staged and path.startswith("/dev/shm/kolo-2001/")
-    h1.run(["rm", "-rf", "/dev/shm/kolo-2001"])
+    assert staged and path.startswith("/dev/shm/corro-2001/")
+    h1.run(["rm", "-rf", "/dev/shm/corro-2001"])
     remounted(h1, "/dev/shm", "noexec,mode=1777")
     answer = pipe("--self", elsewhere, "--user", "bob", "--", "h1").fails()
     assert answer.kind == STAGING and "/dev/shm" in answer.why
@@ -669,7 +669,7 @@ def test_how_the_guard_ended_is_passed_on(hosts, pipe):
     agent = [x for x in hosts["h1"].processes() if b"--guard" in x.argv]
     for process in agent:
         name = pathlib.Path(f"/proc/{process.pid}/comm").read_text().strip()
-        if name != "kolo-guard":
+        if name != "corro-guard":
             os.kill(process.pid, signal.SIGKILL)
     while p.next():
         pass

@@ -7,7 +7,7 @@ import sys
 import time
 
 import pytest
-import kolo_system as k
+import corro_system as k
 import testbed
 
 HERE = pathlib.Path(__file__).parent

@@ -2,8 +2,8 @@
 import re
 
 import pytest
-import kolo_system as k
-from kolo_system import TRAIN, run
+import corro_system as k
+from corro_system import TRAIN, run
 from train_reference import losses as reference
 
 STEPS = 60

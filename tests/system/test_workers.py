@@ -6,8 +6,8 @@ import subprocess
 import time
 
 import pytest
-import kolo_system as k
-from kolo_system import ACTOR, run
+import corro_system as k
+from corro_system import ACTOR, run
 
 
 def test_every_rank_knows_its_place_on_two_hosts_that_are_one_machine(mark):
@@ -106,10 +106,10 @@ def test_nothing_secret_is_in_an_argument_list_and_only_loopback_listens(mark):
         variables = dict(v.split("=", 1) for v in open(f"/proc/{worker}/environ").read().split("\0") if "=" in v)
         for pid in k.processes():
             try:
-                assert variables["KOLO_JOB_KEY"] not in open(f"/proc/{pid}/cmdline").read()
+                assert variables["CORRO_JOB_KEY"] not in open(f"/proc/{pid}/cmdline").read()
             except OSError:
                 pass
-        assert variables["KOLO_STORE"].startswith("127.0.0.1:")
+        assert variables["CORRO_STORE"].startswith("127.0.0.1:")
         own = {job.pid, *k.descendants_of(job.pid)}
         listening = subprocess.run(["ss", "-ltnpH"], capture_output=True, text=True).stdout.splitlines()
         ours = [line for line in listening if any(f"pid={pid}," in line for pid in own)]
@@ -119,8 +119,8 @@ def test_nothing_secret_is_in_an_argument_list_and_only_loopback_listens(mark):
 
 
 STRANGERS = {"silent": b"", "zeros": b"\0" * 4096, "http": b"GET / HTTP/1.1\r\n\r\n",
-             "hello only": b"kolo\1\0\0\0" + b"n" * 32, "wrong proof": b"kolo\1\0\0\0" + b"n" * 32 + b"p" * 32,
-             "wrong proof and a frame of 4 GiB": b"kolo\1\0\0\0" + b"n" * 32 + b"\xff" * 64}
+             "hello only": b"corro\1\0\0\0" + b"n" * 32, "wrong proof": b"corro\1\0\0\0" + b"n" * 32 + b"p" * 32,
+             "wrong proof and a frame of 4 GiB": b"corro\1\0\0\0" + b"n" * 32 + b"\xff" * 64}
 
 
 @pytest.mark.parametrize("kind", STRANGERS)
@@ -130,7 +130,7 @@ def test_a_stranger_at_the_store_learns_nothing_and_harms_nobody(mark, kind):
     try:
         assert k.eventually(lambda: len(k.cast_of(job.pid)["worker"]) == 2)
         environ = open(f"/proc/{k.cast_of(job.pid)['worker'][0]}/environ").read().split("\0")
-        host, port = next(v for v in environ if v.startswith("KOLO_STORE=")).split("=")[1].split(":")
+        host, port = next(v for v in environ if v.startswith("CORRO_STORE=")).split("=")[1].split(":")
         with socket.create_connection((host, int(port)), timeout=5) as stranger:
             stranger.sendall(bytes_)
             stranger.shutdown(socket.SHUT_WR)
@@ -141,7 +141,7 @@ def test_a_stranger_at_the_store_learns_nothing_and_harms_nobody(mark, kind):
             except ConnectionResetError:
                 pass
         # At the most the server's nonce and its own proof, to whoever says hello in our protocol.
-        assert len(answer) <= (64 if bytes_.startswith(b"kolo") else 0)
+        assert len(answer) <= (64 if bytes_.startswith(b"corro") else 0)
         assert job.wait(timeout=20 * k.SLOW) == 0
     finally:
         k.end(job)

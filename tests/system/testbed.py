@@ -29,7 +29,7 @@ from testbed_supervisor import HOMES, ROOT_HOME, USERS, Plan
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parents[1]
-BUILD = pathlib.Path(os.environ.get("KOLO_BUILD", TOP / "build/release")).resolve()
+BUILD = pathlib.Path(os.environ.get("CORRO_BUILD", TOP / "build/release")).resolve()
 MOST_HOSTS = 500  # each is a descriptor here, and 1024 of them are what a process usually gets
 APART = ["unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--mount", "--net", "--uts", "--ipc"]
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"

@@ -11,7 +11,7 @@
 //   child                 leave a child that ignores SIGTERM
 //   daemon                leave a grandchild in a session of its own that ignores SIGTERM and holds
 //                         stdout open
-#include <kolo/kolo.h>
+#include <corro/corro.h>
 #include <signal.h>
 #include <unistd.h>
 
@@ -25,26 +25,26 @@
 
 namespace {
 
-kolo_context* context = nullptr;
+corro_context* context = nullptr;
 
-[[noreturn]] void fail(kolo_error* error) {
-  std::fprintf(stderr, "error: %s\n", kolo_error_text(error));
-  kolo_error_free(error);
+[[noreturn]] void fail(corro_error* error) {
+  std::fprintf(stderr, "error: %s\n", corro_error_text(error));
+  corro_error_free(error);
   std::_Exit(9);
 }
 
 void open_context() {
-  kolo_error* error = nullptr;
-  if (kolo_open(nullptr, &context, &error) != KOLO_OK) fail(error);
+  corro_error* error = nullptr;
+  if (corro_open(nullptr, &context, &error) != CORRO_OK) fail(error);
 }
 
 void allreduce(std::size_t count) {
   static std::vector<double> data;
   data.assign(count, 1.0);
-  kolo_error* error = nullptr;
-  if (kolo_allreduce(context, data.data(), count, KOLO_FLOAT64, KOLO_SUM, &error) != KOLO_OK)
+  corro_error* error = nullptr;
+  if (corro_allreduce(context, data.data(), count, CORRO_FLOAT64, CORRO_SUM, &error) != CORRO_OK)
     fail(error);
-  if (data[count / 2] != kolo_size(context)) std::_Exit(99);
+  if (data[count / 2] != corro_size(context)) std::_Exit(99);
 }
 
 void sleep_for(double seconds) {
@@ -78,7 +78,7 @@ void act(const std::string& action) {
   const auto value = equals == action.npos ? "" : action.substr(equals + 1);
   if (name.rfind("soon:", 0) == 0) return act_soon(action.substr(5));
   if (name == "open") return open_context();
-  if (name == "close") return kolo_close(std::exchange(context, nullptr));
+  if (name == "close") return corro_close(std::exchange(context, nullptr));
   if (name == "allreduce") return allreduce(16);
   if (name == "loop")
     for (;;) allreduce(std::strtoull(value.c_str(), nullptr, 10));

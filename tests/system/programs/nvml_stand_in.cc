@@ -1,5 +1,5 @@
-// A libnvidia-ml.so.1 without GPUs.  What it shows is told by KOLO_STAND_IN_GPUS, in words that are
-// separated by blanks, statement by statement, each ended by ';':
+// A libnvidia-ml.so.1 without GPUs.  What it shows is told by CORRO_STAND_IN_GPUS, in words that
+// are separated by blanks, statement by statement, each ended by ';':
 //
 //   gpu UUID BUS MIB NAME…      GPUs are numbered in their order
 //   mig GPU UUID GI CI MIB      an instance of one, which is then split
@@ -27,7 +27,7 @@
 
 namespace {
 
-using namespace kolo::nvml;
+using namespace corro::nvml;
 
 struct Held {
   unsigned pid;
@@ -36,7 +36,7 @@ struct Held {
 
 }  // namespace
 
-struct kolo::nvml::OpaqueDevice {
+struct corro::nvml::OpaqueDevice {
   unsigned number = 0;  // of the GPU that it is or is a part of
   std::string uuid, bus, name;
   unsigned long long memory = 0;
@@ -126,7 +126,7 @@ void read_statement(Script& script, const std::string& statement) {
 
 Script read_script() {
   Script script;
-  const char* text = std::getenv("KOLO_STAND_IN_GPUS");
+  const char* text = std::getenv("CORRO_STAND_IN_GPUS");
   if (!text) return script;
   script.has_driver = true;
   std::istringstream from(text);

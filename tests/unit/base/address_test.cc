@@ -2,7 +2,7 @@
 
 #include <rapidcheck/catch.h>
 
-namespace kolo {
+namespace corro {
 
 TEST_CASE("an address is printed as it is read") {
   for (const auto* text : {"127.0.0.1:80", "0.0.0.0:0", "[::1]:65535", "[2001:db8::7]:22"}) {
@@ -35,4 +35,4 @@ TEST_CASE("an address that parses from any text prints to one that parses to the
   });
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -52,7 +52,7 @@ void operator delete[](void* memory, const std::nothrow_t&) noexcept {
   std::free(memory);
 }
 
-namespace kolo::test {
+namespace corro::test {
 
 void forget_allocations() {
   biggest = 0;
@@ -62,4 +62,4 @@ std::size_t biggest_allocation() {
   return biggest;
 }
 
-}  // namespace kolo::test
+}  // namespace corro::test

@@ -4,7 +4,7 @@
 
 // This binary counts what it allocates (allocations.cc replaces operator new), so that a test can
 // say how much memory a hostile input costs.
-namespace kolo::test {
+namespace corro::test {
 
 void forget_allocations();
 
@@ -22,4 +22,4 @@ std::size_t biggest_allocation_during(Call call) {
 // Enough for an Error with its sentence, and for nothing that an attacker chooses.
 inline constexpr std::size_t kASentence = 512;
 
-}  // namespace kolo::test
+}  // namespace corro::test

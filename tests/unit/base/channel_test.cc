@@ -11,7 +11,7 @@
 #include "base/socket.h"
 #include "tests/unit/base/connected_pair.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -22,7 +22,7 @@ constexpr std::size_t kLimit = 1 << 20;
 struct Word {
   static constexpr std::uint16_t kKind = 1;
   std::string text;
-  KOLO_FIELDS(text)
+  CORRO_FIELDS(text)
 };
 using Words = std::variant<Word>;
 
@@ -325,4 +325,4 @@ TEST_CASE("a stream that never runs dry does not keep what it has sent") {
   CHECK(biggest < 32 * big.size());  // all of it would be a hundred
 }
 
-}  // namespace kolo
+}  // namespace corro

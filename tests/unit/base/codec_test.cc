@@ -5,7 +5,7 @@
 #include "allocations.h"
 #include "tests/support/print_error.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -17,7 +17,7 @@ constexpr Colour last_of(Colour) {
 struct Point {
   std::int32_t x = 0;
   std::string name;
-  KOLO_FIELDS(x, name)
+  CORRO_FIELDS(x, name)
   bool operator==(const Point&) const = default;
 };
 
@@ -43,32 +43,32 @@ struct Everything {
   std::optional<std::uint64_t> maybe;
   std::optional<Point> maybe_point;
   Point point;
-  KOLO_FIELDS(u8, u16, u32, u64, i8, i16, i32, i64, yes, colour, text, bytes, numbers, texts,
-              points, nested, maybe, maybe_point, point)
+  CORRO_FIELDS(u8, u16, u32, u64, i8, i16, i32, i64, yes, colour, text, bytes, numbers, texts,
+               points, nested, maybe, maybe_point, point)
   bool operator==(const Everything&) const = default;
 };
 
 struct Nothing {
   static constexpr std::uint16_t kKind = 2;
-  KOLO_FIELDS()
+  CORRO_FIELDS()
   bool operator==(const Nothing&) const = default;
 };
 
 struct Flag {
   bool on = false;
-  KOLO_FIELDS(on)
+  CORRO_FIELDS(on)
 };
 struct Painted {
   Colour colour = Colour::red;
-  KOLO_FIELDS(colour)
+  CORRO_FIELDS(colour)
 };
 struct Texts {
   std::vector<std::string> texts;
-  KOLO_FIELDS(texts)
+  CORRO_FIELDS(texts)
 };
 struct Text {
   std::string text;
-  KOLO_FIELDS(text)
+  CORRO_FIELDS(text)
 };
 
 using Protocol = std::variant<Everything, Nothing>;
@@ -94,16 +94,16 @@ Errc refusal_of(const Bytes& bytes) {
 }
 
 }  // namespace
-}  // namespace kolo
+}  // namespace corro
 
 template <>
-struct rc::Arbitrary<kolo::Point> {
-  static Gen<kolo::Point> arbitrary() {
-    return gen::build<kolo::Point>(gen::set(&kolo::Point::x), gen::set(&kolo::Point::name));
+struct rc::Arbitrary<corro::Point> {
+  static Gen<corro::Point> arbitrary() {
+    return gen::build<corro::Point>(gen::set(&corro::Point::x), gen::set(&corro::Point::name));
   }
 };
 
-namespace kolo {
+namespace corro {
 namespace {
 
 // Inside a property.  (One generator of all fields would be shorter, and takes g++ a minute.)
@@ -209,4 +209,4 @@ TEST_CASE("a known kind with the fields of another is malformed") {
   CHECK(decoded.error().code() == Errc::malformed);
 }
 
-}  // namespace kolo
+}  // namespace corro

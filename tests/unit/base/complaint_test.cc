@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -135,4 +135,4 @@ TEST_CASE("words of any length are compared") {
   });
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -6,7 +6,7 @@
 
 #include "base/fd.h"
 
-namespace kolo {
+namespace corro {
 
 // Two ends of one stream, non-blocking.
 struct Pair {
@@ -19,4 +19,4 @@ inline Pair connected_pair() {
   return {Fd(ends[0]), Fd(ends[1])};
 }
 
-}  // namespace kolo
+}  // namespace corro

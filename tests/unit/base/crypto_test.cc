@@ -2,7 +2,7 @@
 
 #include <rapidcheck/catch.h>
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -92,4 +92,4 @@ TEST_CASE("digests are equal when every bit is") {
   }
 }
 
-}  // namespace kolo
+}  // namespace corro

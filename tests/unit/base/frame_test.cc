@@ -8,7 +8,7 @@
 #include "base/codec.h"
 #include "tests/support/print_error.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -154,4 +154,4 @@ TEST_CASE("a frame that its taker refuses is the last one taken") {
   CHECK(taken == 1);
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -14,7 +14,7 @@
 #include "base/fd.h"
 #include "tests/unit/base/connected_pair.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -279,4 +279,4 @@ TEST_CASE("a loop may end with things that never ran, and they end with it") {
   CHECK(owned.use_count() == 1);
 }
 
-}  // namespace kolo
+}  // namespace corro

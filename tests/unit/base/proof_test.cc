@@ -4,7 +4,7 @@
 
 #include <optional>
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -55,7 +55,7 @@ bool flip_is_refused(Proof to, Bytes message, std::size_t bit) {
 TEST_CASE("two who know the same key convince each other") {
   const Conversation c = talk(client(), server());
   CHECK((c.client_done && c.server_done));
-  CHECK(c.hello.size() == 40);
+  CHECK(c.hello.size() == 41);
   CHECK(c.answer.size() == 64);
   CHECK(c.finish.size() == 32);
   CHECK(server().opening().empty());
@@ -154,14 +154,14 @@ TEST_CASE("a proof that is cut off anywhere is not done, and knows what is missi
     CHECK_FALSE((refused || c.done()));
     CHECK(c.awaited() == 64 - cut);
   }
-  for (std::size_t cut = 0; cut < 40 + 32; ++cut) {
+  for (std::size_t cut = 0; cut < 41 + 32; ++cut) {
     Proof s = server();
     const Bytes hello = client().opening();
     std::optional<Error> refused;
-    tell(s, ByteView(hello).first(std::min<std::size_t>(cut, 40)), refused);
-    if (cut > 40) tell(s, Bytes(cut - 40), refused);
+    tell(s, ByteView(hello).first(std::min<std::size_t>(cut, 41)), refused);
+    if (cut > 41) tell(s, Bytes(cut - 41), refused);
     CHECK_FALSE((refused || s.done()));
-    CHECK(s.awaited() == (cut < 40 ? 40 - cut : 72 - cut));
+    CHECK(s.awaited() == (cut < 41 ? 41 - cut : 73 - cut));
   }
 }
 
@@ -179,13 +179,13 @@ TEST_CASE("one changed bit anywhere is refused") {
   tell(waiting, good.hello, refused);
   for (std::size_t bit = 0; bit < 32 * 8; ++bit) CHECK(flip_is_refused(waiting, good.finish, bit));
 
-  for (std::size_t bit = 0; bit < 8 * 8; ++bit) CHECK(flip_is_refused(s, good.hello, bit));
+  for (std::size_t bit = 0; bit < 9 * 8; ++bit) CHECK(flip_is_refused(s, good.hello, bit));
 }
 
 // A nonce has no wrong value, so the server cannot tell; the client can.
 TEST_CASE("one changed bit in the nonce that a server gets is refused by the client") {
   const Proof c = client();
-  for (std::size_t bit = 8 * 8; bit < 40 * 8; ++bit) {
+  for (std::size_t bit = 9 * 8; bit < 41 * 8; ++bit) {
     Bytes hello = c.opening();
     hello[bit / 8] ^= static_cast<std::uint8_t>(1 << bit % 8);
     Proof to = server(), from = c;
@@ -225,10 +225,10 @@ TEST_CASE("however the bytes are cut, the proof is the same, and takes none that
 TEST_CASE("a proof that was refused stays refused") {
   Proof to = server();
   std::optional<Error> refused, again;
-  tell(to, Bytes(40), refused);
+  tell(to, Bytes(41), refused);
   REQUIRE(refused);
   CHECK(tell(to, client().opening(), again).empty());
   CHECK(again);
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -7,7 +7,7 @@
 
 #include "tests/support/print_error.h"
 
-namespace kolo {
+namespace corro {
 
 TEST_CASE("a result is a value or the reason why there is none") {
   const Result<int> value = 7;
@@ -45,4 +45,4 @@ TEST_CASE("every code has a name of its own") {
   CHECK_FALSE(names.contains("unknown"));
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -8,7 +8,7 @@
 #include "base/proof.h"
 #include "tests/unit/base/connected_pair.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -115,4 +115,4 @@ TEST_CASE("a proof with one who says nothing ends at the deadline") {
   CHECK(proved.error().code() == Errc::timed_out);
 }
 
-}  // namespace kolo
+}  // namespace corro

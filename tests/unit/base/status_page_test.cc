@@ -10,7 +10,7 @@
 #include <csignal>
 #include <thread>
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -215,4 +215,4 @@ TEST_CASE("what it costs to say something", "[.][cost]") {
   WARN("begin and finish: " << took / kCalls << " ns");
 }
 
-}  // namespace kolo
+}  // namespace corro

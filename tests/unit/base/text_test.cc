@@ -5,7 +5,7 @@
 #include <csignal>
 #include <limits>
 
-namespace kolo {
+namespace corro {
 
 TEST_CASE("a whole number in decimal is read, and nothing else is") {
   CHECK(parse_int("0") == 0);
@@ -80,4 +80,4 @@ TEST_CASE("versions are compared by their first two numbers") {
     CHECK(parse_version(none) == Version{});
 }
 
-}  // namespace kolo
+}  // namespace corro

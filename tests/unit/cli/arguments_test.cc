@@ -7,7 +7,7 @@
 
 #include "tests/unit/cli/words.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -195,4 +195,4 @@ TEST_CASE("where a line stands that is being typed") {
   CHECK(standing("--net --wat --verb") == "option");
 }
 
-}  // namespace kolo
+}  // namespace corro

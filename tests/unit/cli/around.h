@@ -5,7 +5,7 @@
 
 #include "cli/parse.h"
 
-namespace kolo {
+namespace corro {
 
 // A world with these variables and files, in which every host has one GPU.
 struct Around {
@@ -28,4 +28,4 @@ struct Around {
   }
 };
 
-}  // namespace kolo
+}  // namespace corro

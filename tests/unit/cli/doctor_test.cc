@@ -5,7 +5,7 @@
 
 #include "launcher/doctor/diagnose.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -86,4 +86,4 @@ TEST_CASE("how far the doctor is") {
   CHECK(progress_text({4, 3, 2}) == "2 of 4 hosts looked at, 3 reached");
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -5,7 +5,7 @@
 #include "tests/unit/cli/around.h"
 #include "tests/unit/cli/words.h"
 
-namespace kolo {
+namespace corro {
 
 using namespace std::chrono_literals;
 
@@ -217,7 +217,7 @@ TEST_CASE("nothing is ignored in silence") {
   CHECK(job("-p 22 --mpi --reset-limit 3").notes ==
         Words{"not available yet, so without effect: --reset-limit, --mpi"});
   CHECK(job("--tcp --autotune").notes ==
-        Words{"passed on to the workers, where Kolo does not act on it yet: --autotune, --tcp"});
+        Words{"passed on to the workers, where Corro does not act on it yet: --autotune, --tcp"});
   CHECK(job("--stall-check-shutdown-time-seconds 30").notes.back() ==
         "--stall-check-shutdown-time-seconds 30 comes before the warning after 60 s, and will be "
         "ignored");
@@ -257,4 +257,4 @@ TEST_CASE("--log-level is the launcher's too, in its own words") {
   CHECK_FALSE(job("--log-level WARNING").spec.verbose);
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 #include <csignal>
 
-namespace kolo {
+namespace corro {
 
 using namespace std::chrono_literals;
 
@@ -179,4 +179,4 @@ TEST_CASE("where the start-up went is told step by step, with the host that was 
                        "ms, agent 5.0 ms)\n"));
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -5,7 +5,7 @@
 #include "tests/unit/cli/around.h"
 #include "tests/unit/cli/words.h"
 
-namespace kolo {
+namespace corro {
 
 using namespace std::chrono_literals;
 
@@ -125,7 +125,7 @@ TEST_CASE("a scheduler's hosts are used when nobody names others, and said") {
   CHECK(job("--slots-per-host 2 train", kSlurm).spec.np == 4);
 
   Around nested = kSlurm;
-  nested.variables["KOLO_STORE"] = "127.0.0.1:1";
+  nested.variables["CORRO_STORE"] = "127.0.0.1:1";
   CHECK(job("-np 2 train", nested).spec.hosts == std::vector<HostSpec>{{"localhost", 2}});
   CHECK(job("-np 2 train", nested).notes.front().starts_with("inside a worker of another job"));
   CHECK(complaint_in("train", nested) == "the following arguments are required: -np/--num-proc");
@@ -224,7 +224,7 @@ TEST_CASE("hosts are shown with where they are from, and with what a notation ha
   CHECK(notes("hosts a:4 --format slurm") ==
         Words{"a node list of Slurm has no place for slots and users"});
   Around nested = kSlurm;
-  nested.variables["KOLO_STORE"] = "127.0.0.1:1";
+  nested.variables["CORRO_STORE"] = "127.0.0.1:1";
   CHECK(complaint_in("hosts", nested)
             .starts_with("no hosts were given, and inside a worker of another job the hosts of "));
 }
@@ -302,4 +302,4 @@ TEST_CASE("hosts that come without a number are asked before the job is laid out
   CHECK(run.notes == std::vector<std::string>{"a slot for each GPU, else one: a:4,b:1"});
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -12,7 +12,7 @@
 #include "cli/values.h"
 #include "launcher/hosts/hosts.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -95,4 +95,4 @@ TEST_CASE("long configuration files are read in time") {
   }
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "tests/support/print_error.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -249,4 +249,4 @@ TEST_CASE("bindings are reported as a table") {
                              {"2", "b", "-", "-", "-"}});
 }
 
-}  // namespace kolo
+}  // namespace corro

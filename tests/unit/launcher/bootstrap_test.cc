@@ -5,14 +5,14 @@
 #include "launcher/pipe/copy.h"
 #include "launcher/pipe/program.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
 using agent::Barrier;
 using agent::Unreached;
 
-const std::string kHail = "kolo-0123456789abcdef";
+const std::string kHail = "corro-0123456789abcdef";
 
 Bootstrap conversation() {
   return Bootstrap(kHail, {"/opt/horovodrun", "abc", 1000, 77, "x86_64"});
@@ -31,7 +31,7 @@ bool is(const Bootstrap::Step& step) {
 
 TEST_CASE("what a login shell says is passed over") {
   auto talk = conversation();
-  CHECK(is<Bootstrap::Listen>(hear(talk, "Welcome!\nkolo-\n" + kHail + "\n")));
+  CHECK(is<Bootstrap::Listen>(hear(talk, "Welcome!\ncorro-\n" + kHail + "\n")));
   CHECK(is<Bootstrap::Listen>(hear(talk, "no end\n" + kHail + " HAIL\n")));
   const auto step = hear(talk, "\n" + kHail + " GUARD\nframes");
   REQUIRE(is<Bootstrap::Frames>(step));
@@ -87,11 +87,11 @@ TEST_CASE("a program that does not run there is named, and a damaged copy is thr
     hear(talk, kHail + " HAIL\n" + kHail + " RUN " + path + "\n");
     return talk.explain_end(126, "cannot execute binary file");
   };
-  const auto copy = end_of("/a b/kolo/horovodrun-abc");
+  const auto copy = end_of("/a b/corro/horovodrun-abc");
   CHECK(copy.kind == Barrier::machine);
-  CHECK(copy.fix == "rm '/a b/kolo/horovodrun-abc'");
+  CHECK(copy.fix == "rm '/a b/corro/horovodrun-abc'");
   CHECK(copy.why ==
-        "this program, there /a b/kolo/horovodrun-abc, does not run: it ended with code 126: it "
+        "this program, there /a b/corro/horovodrun-abc, does not run: it ended with code 126: it "
         "said nothing; on stderr 'cannot execute binary file'");
   CHECK(end_of("/opt/horovodrun").fix == "/opt/horovodrun --version");
 }
@@ -155,4 +155,4 @@ TEST_CASE("only whole frames go up") {
   CHECK(whole_frames(view_of("Last login: today")).error().code() == Errc::malformed);
 }
 
-}  // namespace kolo
+}  // namespace corro

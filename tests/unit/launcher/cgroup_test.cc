@@ -20,7 +20,7 @@
 #include "tests/support/folder.h"
 #include "tests/support/not_tested.h"
 
-namespace kolo::agent {
+namespace corro::agent {
 
 namespace {
 
@@ -198,10 +198,10 @@ TEST_CASE("a verdict travels") {
 }
 
 TEST_CASE("only cgroups of ours are known by their names") {
-  CHECK(cgroup_name(12, 3) == "kolo-12-3");
-  CHECK(agent_of_cgroup("kolo-12-3") == 12);
-  for (const auto* other : {"kolo-", "kolo-12", "kolo-12-", "kolo-0-1", "kolo--1-1", "kolo-x-1",
-                            "kolo-12-3-4", "system.slice", "kolo-99999999999-1"})
+  CHECK(cgroup_name(12, 3) == "corro-12-3");
+  CHECK(agent_of_cgroup("corro-12-3") == 12);
+  for (const auto* other : {"corro-", "corro-12", "corro-12-", "corro-0-1", "corro--1-1",
+                            "corro-x-1", "corro-12-3-4", "system.slice", "corro-99999999999-1"})
     CHECK(agent_of_cgroup(other) == std::nullopt);
 }
 
@@ -329,4 +329,4 @@ TEST_CASE("a worker beyond the limit of its cgroup is known to have been killed 
   CHECK(wait_until([&] { return cgroup->remove(); }));
 }
 
-}  // namespace kolo::agent
+}  // namespace corro::agent

@@ -4,7 +4,7 @@
 
 #include "launcher/hosts/hosts.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -114,4 +114,4 @@ TEST_CASE("a slot is included or excluded, never both") {
   });
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -2,7 +2,7 @@
 
 #include "ward.h"
 
-namespace kolo::doctor {
+namespace corro::doctor {
 
 TEST_CASE("limits that are too low for a job") {
   Ward ward(3);
@@ -11,7 +11,7 @@ TEST_CASE("limits that are too low for a job") {
     check(ward.only(), {Severity::bad, Class::limits,
                         "a process may have 64 files open (nofile), and a worker needs about 262",
                         "ssh h2 'echo '\\''* - nofile 65536'\\'' | sudo tee -a "
-                        "/etc/security/limits.d/kolo.conf'"});
+                        "/etc/security/limits.d/corro.conf'"});
     CHECK(exit_code(ward.findings()) == 116);
     ward.seen(2).nofile = {512, 1 << 20};
     CHECK(ward.only().severity == Severity::warning);
@@ -23,7 +23,7 @@ TEST_CASE("limits that are too low for a job") {
     check(ward.only(), {Severity::bad, Class::limits,
                         "a user may have 20 threads (nproc), and the workers need about 64",
                         "ssh h2 'echo '\\''* - nproc 65536'\\'' | sudo tee -a "
-                        "/etc/security/limits.d/kolo.conf'"});
+                        "/etc/security/limits.d/corro.conf'"});
     ward.seen(2).is_root = true;
     CHECK(ward.findings().empty());
   }
@@ -33,7 +33,7 @@ TEST_CASE("limits that are too low for a job") {
           {Severity::note, Class::limits,
            "a process may lock 64 KiB of memory (memlock), which RDMA and GPUs need more of",
            "ssh h2 'echo '\\''* - memlock unlimited'\\'' | sudo tee -a "
-           "/etc/security/limits.d/kolo.conf'"});
+           "/etc/security/limits.d/corro.conf'"});
     ward.seen(2).nics.push_back({"ib0", "10.1.0.2", true, false, 100000});
     CHECK(ward.only().severity == Severity::warning);
   }
@@ -247,4 +247,4 @@ TEST_CASE("what could not be found out is told, by what it is about") {
   CHECK_FALSE(found.fix.empty());
 }
 
-}  // namespace kolo::doctor
+}  // namespace corro::doctor

@@ -2,7 +2,7 @@
 
 #include "ward.h"
 
-namespace kolo::doctor {
+namespace corro::doctor {
 
 using namespace std::chrono_literals;
 
@@ -36,9 +36,9 @@ TEST_CASE("each barrier on the way has its class, its exit code and its remedy")
       {{Kind::shell, "h2", ""}, 114, "ssh h2 true"},
       {{Kind::staging, "h2", ""},
        114,
-       "ssh h2 'df -h ~ /tmp; ls -ld ~ ~/.cache; mkdir -p ~/.cache/kolo'"},
+       "ssh h2 'df -h ~ /tmp; ls -ld ~ ~/.cache; mkdir -p ~/.cache/corro'"},
       {{Kind::machine, "h2", ""}, 114, "ssh h2 'uname -m; ldd --version'"},
-      {{Kind::version, "h2", ""}, 114, "ssh h2 'rm -r ~/.cache/kolo'"},
+      {{Kind::version, "h2", ""}, 114, "ssh h2 'rm -r ~/.cache/corro'"},
       {{Kind::lost, "h2", ""}, 111, "ssh h2 'uptime; dmesg | tail'"},
       {{Kind::silent, "h2", ""}, 111, "ssh h2 'uptime; dmesg | tail'"},
   }));
@@ -202,4 +202,4 @@ TEST_CASE("a job goes on without bad hosts, if enough slots remain") {
         "without the hosts that are bad 4 of 6 slots remain, and 5 workers are wanted");
 }
 
-}  // namespace kolo::doctor
+}  // namespace corro::doctor

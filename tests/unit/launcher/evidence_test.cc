@@ -21,10 +21,10 @@
 #include "launcher/agent/stack.h"
 #include "tests/support/not_tested.h"
 
-namespace kolo::agent {
+namespace corro::agent {
 
 // A name to be found on a stack.
-extern "C" [[gnu::noinline]] void kolo_test_spins(const volatile int* forever) {
+extern "C" [[gnu::noinline]] void corro_test_spins(const volatile int* forever) {
   while (*forever) {
   }
 }
@@ -175,8 +175,8 @@ TEST_CASE("evidence travels") {
 
 TEST_CASE("a frame is a readable name and its library") {
   CHECK(frame_text("read", "/usr/lib/libc.so.6") == "read (libc.so.6)");
-  CHECK(frame_text("_ZN4kolo5spawnERKNS_12SpawnRequestE", "/bin/horovodrun") ==
-        "kolo::spawn(kolo::SpawnRequest const&) (horovodrun)");
+  CHECK(frame_text("_ZN5corro5spawnERKNS_12SpawnRequestE", "/bin/horovodrun") ==
+        "corro::spawn(corro::SpawnRequest const&) (horovodrun)");
   CHECK(frame_text(nullptr, "/lib/libcuda.so.1") == "? (libcuda.so.1)");
   CHECK(frame_text(nullptr, "") == "?");
   CHECK(frame_text(std::string(5000, 'x').c_str(), std::string(5000, 'y')).size() < 200);
@@ -228,14 +228,14 @@ TEST_CASE("who has only the number of the one that was examined is not asked for
 
 TEST_CASE("a worker that computes is seen where it does") {
   const volatile int forever = 1;
-  const Child child(fork_to([&] { kolo_test_spins(&forever); }));
+  const Child child(fork_to([&] { corro_test_spins(&forever); }));
   REQUIRE(wait_until([&] { return examine_now(child.pid()).cpu_ms > 0; }));
   const auto evidence = examine_now(child.pid());
   CHECK(evidence.state_text() == "running");
   CHECK(evidence.waits_in == "");
   if (stacks_can_be_read()) {
     REQUIRE_FALSE(evidence.frames.empty());
-    CHECK(has_frame(evidence, "kolo_test_spins (unit_launcher)"));  // a sanitizer may be inside
+    CHECK(has_frame(evidence, "corro_test_spins (unit_launcher)"));  // a sanitizer may be inside
   }
   CHECK(is_free(child.pid()));
 }
@@ -286,7 +286,7 @@ TEST_CASE("a worker that computes is examined itself, though it has a child") {
   const volatile int forever = 1;
   const Child child(fork_to([&] {
     if (::fork() == 0) ::pause();
-    kolo_test_spins(&forever);
+    corro_test_spins(&forever);
   }));
   Evidence evidence;
   CHECK(wait_until([&] { return (evidence = examine_now(child.pid())).descendants == 1; }));
@@ -335,7 +335,7 @@ TEST_CASE("many workers are told apart, and what is there in time is there") {
 
 TEST_CASE("an examination that is given up leaves nobody stopped or traced") {
   const volatile int forever = 1;
-  const Child child(fork_to([&] { kolo_test_spins(&forever); }));
+  const Child child(fork_to([&] { corro_test_spins(&forever); }));
   for (int us = 0; us < 40'000; us += 1'000) {
     Examination examination({child.pid()}, Deadline::in(kSoon));
     std::this_thread::sleep_for(std::chrono::microseconds(us));
@@ -370,8 +370,8 @@ TEST_CASE("Python is known as such, and tells its own stack when asked") {
       "    while True: time.sleep(60)\n"
       "the_work()\n";
 
-  SECTION("with kolo") {
-    const Child child(run("import kolo\n" + work));
+  SECTION("with corro") {
+    const Child child(run("import corro\n" + work));
     CHECK_THAT(read_until(out.read_end, "here"), Catch::Matchers::StartsWith("here"));
     const auto evidence = examine_now(child.pid());
     CHECK(evidence.python);
@@ -385,7 +385,7 @@ TEST_CASE("Python is known as such, and tells its own stack when asked") {
     }
     CHECK(examine_now(child.pid()).state == 'S');
   }
-  SECTION("without kolo") {
+  SECTION("without corro") {
     const Child child(run(work));
     CHECK_THAT(read_until(out.read_end, "here"), Catch::Matchers::StartsWith("here"));
     const auto evidence = examine_now(child.pid());
@@ -396,7 +396,7 @@ TEST_CASE("Python is known as such, and tells its own stack when asked") {
     const Child child(
         run("import signal\n"
             "signal.signal(signal.SIGRTMIN + 12, lambda *_: print('mine', flush=True))\n"
-            "import kolo\n" +
+            "import corro\n" +
             work));
     CHECK_THAT(read_until(out.read_end, "here"), Catch::Matchers::StartsWith("here"));
     REQUIRE(::kill(child.pid(), python_dump_signal()) == 0);
@@ -407,7 +407,7 @@ TEST_CASE("Python is known as such, and tells its own stack when asked") {
 TEST_CASE("what it takes to examine 64 processes", "[.][cost]") {
   std::vector<std::unique_ptr<Child>> children;
   std::vector<pid_t> pids;
-  const std::string what = std::getenv("KOLO_EXAMINE") ? std::getenv("KOLO_EXAMINE") : "sleep 60";
+  const std::string what = std::getenv("CORRO_EXAMINE") ? std::getenv("CORRO_EXAMINE") : "sleep 60";
   for (int i = 0; i < 64; ++i)
     pids.push_back(
         children
@@ -427,4 +427,4 @@ TEST_CASE("what it takes to examine 64 processes", "[.][cost]") {
   }
 }
 
-}  // namespace kolo::agent
+}  // namespace corro::agent

@@ -18,7 +18,7 @@
 #include "tests/support/folder.h"
 #include "tests/support/print_error.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -39,13 +39,13 @@ std::string stand_in() {
 Result<std::vector<Gpu>> find(const std::string& script, GpuSource source = {}) {
   if (source.library == GpuSource().library) source.library = stand_in();
   REQUIRE(fs::exists(source.library));
-  ::setenv("KOLO_STAND_IN_GPUS", script.c_str(), 1);
+  ::setenv("CORRO_STAND_IN_GPUS", script.c_str(), 1);
   const auto descriptors = [] {
     return std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator());
   };
   const auto before = descriptors();
   auto gpus = find_gpus(source);
-  ::unsetenv("KOLO_STAND_IN_GPUS");
+  ::unsetenv("CORRO_STAND_IN_GPUS");
   CHECK(descriptors() == before);
   CHECK(::waitpid(-1, nullptr, WNOHANG) == -1);
   return gpus;
@@ -73,8 +73,8 @@ std::string own_name() {
 }  // namespace
 
 TEST_CASE("a machine without the driver's library, or without the driver, has no GPUs") {
-  CHECK(find_gpus({.library = "libkolo-no-such-library.so.1", .root = {}})->empty());
-  ::unsetenv("KOLO_STAND_IN_GPUS");
+  CHECK(find_gpus({.library = "libcorro-no-such-library.so.1", .root = {}})->empty());
+  ::unsetenv("CORRO_STAND_IN_GPUS");
   CHECK(find_gpus({.library = stand_in(), .root = {}})->empty());
   CHECK(found("answer nvmlInit_v2 9").empty());
   CHECK(found("answer nvmlInit_v2 28").empty());
@@ -205,7 +205,7 @@ TEST_CASE("a library that crashes takes nobody with it") {
 
 TEST_CASE("who waits for a driver that hangs holds none of our descriptors") {
   Pipe stream = *make_pipe();
-  ::setenv("KOLO_STAND_IN_GPUS", "hang nvmlInit_v2", 1);
+  ::setenv("CORRO_STAND_IN_GPUS", "hang nvmlInit_v2", 1);
   bool answered = true;
   std::thread asking([&] {
     answered = static_cast<bool>(find_gpus({.library = stand_in(), .root = {}, .patience = 500ms}));
@@ -219,7 +219,7 @@ TEST_CASE("who waits for a driver that hangs holds none of our descriptors") {
   CHECK_FALSE(fs::is_empty(fmt::format("/proc/{}/fd", waiting[0])));
   asking.join();
   CHECK_FALSE(answered);
-  ::unsetenv("KOLO_STAND_IN_GPUS");
+  ::unsetenv("CORRO_STAND_IN_GPUS");
 }
 
-}  // namespace kolo
+}  // namespace corro

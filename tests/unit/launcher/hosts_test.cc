@@ -8,7 +8,7 @@
 
 #include "hosts_gen.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -320,4 +320,4 @@ TEST_CASE("a host may have another address for the others than for us") {
   CHECK(refused.error().text().find(why) != std::string::npos);
 }
 
-}  // namespace kolo
+}  // namespace corro

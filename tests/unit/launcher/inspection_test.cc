@@ -16,7 +16,7 @@
 #include "launcher/machine/python.h"
 #include "launcher/machine/script.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -39,7 +39,7 @@ class Scene {
   }
 
  private:
-  const fs::path top_ = fs::temp_directory_path() / fmt::format("kolo-inspection-{}", ::getpid());
+  const fs::path top_ = fs::temp_directory_path() / fmt::format("corro-inspection-{}", ::getpid());
 };
 
 std::vector<std::string> with_path(const std::string& path) {
@@ -180,8 +180,8 @@ TEST_CASE("frameworks are found by their metadata, where a worker would import t
 
 TEST_CASE("lines that others print are not taken for the report") {
   const auto python = parse_python_report(
-      "welcome\nkolo-inspection\tpython\t3.11.2\t/usr/bin/python3\n"
-      "kolo-inspection\ttorch\t2.13.0\t/lib\nkolo-inspection\thalf");
+      "welcome\ncorro-inspection\tpython\t3.11.2\t/usr/bin/python3\n"
+      "corro-inspection\ttorch\t2.13.0\t/lib\ncorro-inspection\thalf");
   CHECK(python == Python{"/usr/bin/python3", "3.11.2", {{"torch", "2.13.0", "/lib"}}});
 }
 
@@ -245,4 +245,4 @@ TEST_CASE("an errand answers, crashes, or is given up; nobody is left") {
   CHECK(children().empty());
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -2,7 +2,7 @@
 
 #include <rapidcheck/catch.h>
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -50,4 +50,4 @@ TEST_CASE("any answer is passed on") {
   });
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -7,7 +7,7 @@
 
 #include "tests/support/folder.h"
 
-namespace kolo {
+namespace corro {
 
 using namespace std::chrono_literals;
 
@@ -52,24 +52,24 @@ TEST_CASE("the file is nobody else's, or it is not used") {
   const char* set = std::getenv("XDG_CACHE_HOME");
   const std::string before = set ? set : "";
   ::setenv("XDG_CACHE_HOME", folder.path().c_str(), 1);
-  const auto path = folder.path() + "/kolo/ways";
+  const auto path = folder.path() + "/corro/ways";
   CHECK(read_memory().empty());
   write_memory("x\n");
   CHECK(read_memory() == "x\n");
   struct stat info;
   REQUIRE(::stat(path.c_str(), &info) == 0);
   CHECK((info.st_mode & 0777) == 0600);
-  CHECK(std::distance(std::filesystem::directory_iterator(folder.path() + "/kolo"), {}) == 1);
+  CHECK(std::distance(std::filesystem::directory_iterator(folder.path() + "/corro"), {}) == 1);
 
   ::chmod(path.c_str(), 0644);
   CHECK(read_memory().empty());
   ::chmod(path.c_str(), 0600);
-  ::chmod((folder.path() + "/kolo").c_str(), 0777);
+  ::chmod((folder.path() + "/corro").c_str(), 0777);
   CHECK(read_memory().empty());
   write_memory("y\n");
-  ::chmod((folder.path() + "/kolo").c_str(), 0700);
+  ::chmod((folder.path() + "/corro").c_str(), 0700);
   CHECK(read_memory() == "x\n");
   set ? ::setenv("XDG_CACHE_HOME", before.c_str(), 1) : ::unsetenv("XDG_CACHE_HOME");
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -4,7 +4,7 @@
 
 #include <csignal>
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -92,4 +92,4 @@ TEST_CASE("policies choose among failures, and never between failure and success
   });
 }
 
-}  // namespace kolo
+}  // namespace corro

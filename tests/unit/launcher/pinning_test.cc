@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -49,7 +49,7 @@ HostGpus host(std::vector<Gpu> has, const std::vector<int>& slots,
   return {.host = "a", .gpus = std::move(has), .mask = std::move(mask), .seats = seats(slots)};
 }
 
-// "CUDA_VISIBLE_DEVICES KOLO_GPU" of each worker, '-' for what is not set.
+// "CUDA_VISIBLE_DEVICES CORRO_GPU" of each worker, '-' for what is not set.
 Strings told(const Pinning& pinning) {
   Strings out;
   for (const WorkerGpu& worker : pinning.workers) {
@@ -58,7 +58,7 @@ Strings told(const Pinning& pinning) {
         if (n == name) return v;
       return std::string("-");
     };
-    out.push_back(value("CUDA_VISIBLE_DEVICES") + " " + value("KOLO_GPU"));
+    out.push_back(value("CUDA_VISIBLE_DEVICES") + " " + value("CORRO_GPU"));
   }
   return out;
 }
@@ -101,7 +101,7 @@ TEST_CASE("slot i is given GPU i") {
 TEST_CASE("the GPU of a worker is known with its place") {
   CHECK(pin_gpus(host(gpus(4), {3}), GpuPinning::exclusive).workers ==
         std::vector<WorkerGpu>{{.rank = 4,
-                                .variables = {{"CUDA_VISIBLE_DEVICES", "3"}, {"KOLO_GPU", "0"}},
+                                .variables = {{"CUDA_VISIBLE_DEVICES", "3"}, {"CORRO_GPU", "0"}},
                                 .device = "3",
                                 .gpu = 3,
                                 .numa_node = 1}});
@@ -300,7 +300,7 @@ TEST_CASE("hosts without GPUs in a job with GPUs are an error") {
 }
 
 TEST_CASE("pinning keeps its promises for any mask of numbers") {
-  rc::prop("a worker sees its own device at KOLO_GPU, and nothing that the mask hid", [] {
+  rc::prop("a worker sees its own device at CORRO_GPU, and nothing that the mask hid", [] {
     const int n = *rc::gen::inRange(1, 9);
     const bool masked = *rc::gen::arbitrary<bool>();
     std::vector<int> order(static_cast<std::size_t>(n));
@@ -323,7 +323,7 @@ TEST_CASE("pinning keeps its promises for any mask of numbers") {
 
       std::string visible = mask, at;
       for (const auto& [name, value] : worker.variables)
-        (name == "KOLO_GPU" ? at : visible) = value;
+        (name == "CORRO_GPU" ? at : visible) = value;
       Strings list;
       for (const auto device : split(visible, ',')) list.emplace_back(device);
       RC_ASSERT(list.at(std::stoul(at)) == std::to_string(own));
@@ -334,4 +334,4 @@ TEST_CASE("pinning keeps its promises for any mask of numbers") {
   });
 }
 
-}  // namespace kolo
+}  // namespace corro

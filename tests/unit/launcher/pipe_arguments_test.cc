@@ -2,7 +2,7 @@
 
 #include "launcher/pipe/pipe.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -59,4 +59,4 @@ TEST_CASE("arguments that make no pipe are refused") {
   }
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -20,7 +20,7 @@
 #include "base/text.h"
 #include "tests/support/folder.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -447,4 +447,4 @@ TEST_CASE("children are known from their start until they are reaped") {
   CHECK_FALSE(is_child(::getpid()));
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -64,7 +64,7 @@ TEST_CASE("a worker learns its place, and where and how to meet the others") {
             {"MASTER_ADDR", "10.0.0.1"},
             {"MASTER_PORT", "29500"},
             {"OMP_NUM_THREADS", "8"},
-            {"KOLO_DEFAULTS",
+            {"CORRO_DEFAULTS",
              "OMP_NUM_THREADS,HOROVOD_GLOO_IFACE,NCCL_SOCKET_IFNAME,GLOO_SOCKET_IFNAME"},
             {"HOROVOD_GLOO_RENDEZVOUS_ADDR", "127.0.0.1"},
             {"HOROVOD_GLOO_RENDEZVOUS_PORT", "4711"},
@@ -73,10 +73,10 @@ TEST_CASE("a worker learns its place, and where and how to meet the others") {
             {"GLOO_SOCKET_IFNAME", "eth0"},
             {"HOROVOD_CONTROLLER", "gloo"},
             {"HOROVOD_CPU_OPERATIONS", "gloo"},
-            {"KOLO_STORE", "127.0.0.1:4711"},
-            {"KOLO_JOB_KEY", kKey.hex()},
-            {"KOLO_GENERATION", "5"},
-            {"KOLO_ADDRESS", "10.0.0.7"},
+            {"CORRO_STORE", "127.0.0.1:4711"},
+            {"CORRO_JOB_KEY", kKey.hex()},
+            {"CORRO_GENERATION", "5"},
+            {"CORRO_ADDRESS", "10.0.0.7"},
             {"PYTHONUNBUFFERED", "1"},
         });
 }
@@ -164,11 +164,11 @@ TEST_CASE("what the user exports counts more than options, and they more than wh
 
 TEST_CASE("a worker's place cannot be overwritten") {
   Job job;
-  job.setting.environment.exported = {"HOROVOD_RANK=7", "KOLO_STORE=elsewhere:1"};
+  job.setting.environment.exported = {"HOROVOD_RANK=7", "CORRO_STORE=elsewhere:1"};
   CHECK(job.variables(2).at("HOROVOD_RANK") == "2");
-  CHECK(job.variables(2).at("KOLO_STORE") == "127.0.0.1:4711");
+  CHECK(job.variables(2).at("CORRO_STORE") == "127.0.0.1:4711");
   CHECK(is_ours("HOROVOD_RANK"));
-  CHECK(is_ours("KOLO_JOB_KEY"));
+  CHECK(is_ours("CORRO_JOB_KEY"));
   CHECK_FALSE(is_ours("HOROVOD_CYCLE_TIME"));
 }
 
@@ -194,7 +194,7 @@ TEST_CASE("interfaces that the user's options name count more, and -x still more
   CHECK(variables.at("NCCL_SOCKET_IFNAME") == "ib0,eth0");
   CHECK(variables.at("HOROVOD_GLOO_IFACE") == "eth0");  // by which the host is known
   CHECK(variables.at("GLOO_SOCKET_IFNAME") == "ib0");
-  CHECK(variables.at("KOLO_DEFAULTS") == "OMP_NUM_THREADS");
+  CHECK(variables.at("CORRO_DEFAULTS") == "OMP_NUM_THREADS");
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -6,7 +6,7 @@
 
 #include "launcher/pipe/ssh_destination.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -222,4 +222,4 @@ TEST_CASE("jumps become a pipe to the host before") {
   CHECK(command("ProxyJump b", "b").empty());
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -86,4 +86,4 @@ Script sent(int signo, const std::vector<int>& ranks) {
   return out;
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -7,7 +7,7 @@
 
 #include "launcher/supervise/supervisor.h"
 
-namespace kolo {
+namespace corro {
 
 using Script = std::vector<std::string>;
 
@@ -89,4 +89,4 @@ class Stage {
 // "SIGTERM 0", "SIGTERM 1", … for these ranks.
 Script sent(int signo, const std::vector<int>& ranks);
 
-}  // namespace kolo
+}  // namespace corro

@@ -3,7 +3,7 @@
 
 #include "tests/unit/launcher/stage.h"
 
-namespace kolo {
+namespace corro {
 
 using namespace std::chrono_literals;
 
@@ -52,4 +52,4 @@ TEST_CASE("what is known of why is part of the cause, for everybody") {
   CHECK(stage.outcome().failure->cause == "was killed by SIGKILL: out of memory");
 }
 
-}  // namespace kolo
+}  // namespace corro

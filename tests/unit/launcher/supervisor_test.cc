@@ -4,7 +4,7 @@
 
 #include "stage.h"
 
-namespace kolo {
+namespace corro {
 
 using namespace std::chrono_literals;
 
@@ -501,4 +501,4 @@ TEST_CASE("a host that lacks what the job needs ends it before anything starts")
   CHECK(stage.outcome().failure->kind == Failure::Kind::unfit);
 }
 
-}  // namespace kolo
+}  // namespace corro

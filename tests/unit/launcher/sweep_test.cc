@@ -11,7 +11,7 @@
 #include "base/process.h"
 #include "tests/support/not_tested.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -26,7 +26,7 @@ pid_t start_sleep() {
 // As if it stood in the kernel: whom a cgroup of version 1 has frozen, SIGKILL does not end.
 class Freezer {
  public:
-  Freezer() : folder_(fmt::format("/sys/fs/cgroup/freezer/kolo-test-{}", ::getpid())) {
+  Freezer() : folder_(fmt::format("/sys/fs/cgroup/freezer/corro-test-{}", ::getpid())) {
     std::error_code error;
     usable_ = fs::create_directory(folder_, error) && fs::exists(folder_ + "/freezer.state");
   }
@@ -80,4 +80,4 @@ TEST_CASE("a process is stuck if a thread stands in the kernel and no other goes
   for (const char* states : {"", "Z", "ZZ", "R", "DR", "SD", "ZS"}) CHECK_FALSE(is_stuck(states));
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -8,7 +8,7 @@
 
 #include "tests/support/print_error.h"
 
-namespace kolo {
+namespace corro {
 
 namespace {
 
@@ -67,12 +67,12 @@ TEST_CASE("on this machine, what this process may use is allowed") {
 }
 
 TEST_CASE("without hwloc it is said what to install") {
-  CHECK(read_topology("libkolo-no-such-library.so.15").error() ==
+  CHECK(read_topology("libcorro-no-such-library.so.15").error() ==
         Error(Errc::not_found,
-              "looking at the cores of this machine: libkolo-no-such-library.so.15 "
+              "looking at the cores of this machine: libcorro-no-such-library.so.15 "
               "is not installed (on Debian: apt install libhwloc15)"));
   CHECK(read_topology("libm.so.6").error() ==
         Error(Errc::unsupported, "looking at the cores of this machine: libm.so.6 is not hwloc 2"));
 }
 
-}  // namespace kolo
+}  // namespace corro

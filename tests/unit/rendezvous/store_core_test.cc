@@ -7,7 +7,7 @@
 #include "tests/support/print_error.h"
 #include "tests/support/store_story.h"
 
-namespace kolo {
+namespace corro {
 
 using namespace store;
 using namespace std::chrono_literals;
@@ -280,4 +280,4 @@ TEST_CASE("whatever is asked, in whatever order, the store keeps its promises") 
   });
 }
 
-}  // namespace kolo
+}  // namespace corro

@@ -3,7 +3,7 @@
 
 #include "runtime/collective/environment.h"
 
-using namespace kolo;
+using namespace corro;
 using namespace std::chrono_literals;
 
 namespace {
@@ -13,10 +13,10 @@ using Variables = std::map<std::string, std::string>;
 const std::string kKey(64, 'a');
 
 Variables launched() {
-  return {{"HOROVOD_RANK", "3"},       {"HOROVOD_SIZE", "8"},       {"HOROVOD_LOCAL_RANK", "1"},
-          {"HOROVOD_LOCAL_SIZE", "2"}, {"HOROVOD_CROSS_RANK", "1"}, {"HOROVOD_CROSS_SIZE", "4"},
-          {"HOROVOD_HOSTNAME", "b"},   {"KOLO_STORE", "[::1]:80"},  {"KOLO_JOB_KEY", kKey},
-          {"KOLO_GENERATION", "6"},    {"KOLO_ADDRESS", "10.0.0.2"}};
+  return {{"HOROVOD_RANK", "3"},       {"HOROVOD_SIZE", "8"},        {"HOROVOD_LOCAL_RANK", "1"},
+          {"HOROVOD_LOCAL_SIZE", "2"}, {"HOROVOD_CROSS_RANK", "1"},  {"HOROVOD_CROSS_SIZE", "4"},
+          {"HOROVOD_HOSTNAME", "b"},   {"CORRO_STORE", "[::1]:80"},  {"CORRO_JOB_KEY", kKey},
+          {"CORRO_GENERATION", "6"},   {"CORRO_ADDRESS", "10.0.0.2"}};
 }
 
 Result<JobEnvironment> read(const Variables& variables) {
@@ -71,11 +71,11 @@ TEST_CASE("a value that cannot be is refused by its variable's name") {
       {"HOROVOD_LOCAL_RANK", "2"},
       {"HOROVOD_CROSS_SIZE", "9"},
       {"HOROVOD_HOSTNAME", ""},
-      {"KOLO_STORE", "localhost:80"},
-      {"KOLO_JOB_KEY", "abc"},
-      {"KOLO_GENERATION", "-1"},
-      {"KOLO_ADDRESS", "localhost"},
-      {"KOLO_TIMEOUT_SECONDS", "soon"},
+      {"CORRO_STORE", "localhost:80"},
+      {"CORRO_JOB_KEY", "abc"},
+      {"CORRO_GENERATION", "-1"},
+      {"CORRO_ADDRESS", "localhost"},
+      {"CORRO_TIMEOUT_SECONDS", "soon"},
       {"HOROVOD_START_TIMEOUT", "-3"},
   }));
   const auto environment = read(with(name, value));
@@ -85,25 +85,25 @@ TEST_CASE("a value that cannot be is refused by its variable's name") {
 }
 
 TEST_CASE("a worker may be reached at an address of either family") {
-  CHECK(read(with("KOLO_ADDRESS", "fe80::1"))->meeting->ip == "fe80::1");
-  CHECK(read(with("KOLO_PORT_RANGE", "5-9"))->meeting->ports == PortRange{5, 9});
-  CHECK_FALSE(read(with("KOLO_PORT_RANGE", "9-5")));
+  CHECK(read(with("CORRO_ADDRESS", "fe80::1"))->meeting->ip == "fe80::1");
+  CHECK(read(with("CORRO_PORT_RANGE", "5-9"))->meeting->ports == PortRange{5, 9});
+  CHECK_FALSE(read(with("CORRO_PORT_RANGE", "9-5")));
 }
 
 TEST_CASE("times can be set, and zero means the default") {
-  CHECK(read(with("KOLO_TIMEOUT_SECONDS", "7"))->operation_timeout == 7s);
+  CHECK(read(with("CORRO_TIMEOUT_SECONDS", "7"))->operation_timeout == 7s);
   CHECK(read(with("HOROVOD_START_TIMEOUT", "90"))->start_timeout == 90s);
   CHECK(read(with("HOROVOD_START_TIMEOUT", "0"))->start_timeout == 30s);
-  CHECK(read({{"KOLO_TIMEOUT_SECONDS", "7"}})->operation_timeout == 7s);
+  CHECK(read({{"CORRO_TIMEOUT_SECONDS", "7"}})->operation_timeout == 7s);
 }
 
 TEST_CASE("a place for the status is passed on as it is") {
   CHECK(read({})->status == "");
-  CHECK(read(with("KOLO_STATUS", "96:0"))->status == "96:0");
-  CHECK(read(with("KOLO_STATUS", "nonsense"))->status == "nonsense");
+  CHECK(read(with("CORRO_STATUS", "96:0"))->status == "96:0");
+  CHECK(read(with("CORRO_STATUS", "nonsense"))->status == "nonsense");
 }
 
 TEST_CASE("the key is never part of an error") {
-  const auto environment = read(with("KOLO_JOB_KEY", "secret"));
+  const auto environment = read(with("CORRO_JOB_KEY", "secret"));
   CHECK(environment.error().text().find("secret") == std::string::npos);
 }

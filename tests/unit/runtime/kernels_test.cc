@@ -5,7 +5,7 @@
 
 #include "runtime/collective/kernels.h"
 
-using namespace kolo;
+using namespace corro;
 
 namespace {
 

@@ -4,7 +4,7 @@
 #include "runtime/transport/failure.h"
 #include "runtime/transport/message.h"
 
-using namespace kolo;
+using namespace corro;
 using Catch::Matchers::Contains;
 
 namespace {

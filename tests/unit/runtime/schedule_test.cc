@@ -9,7 +9,7 @@
 #include "runtime/pattern/ring_allreduce.h"
 #include "runtime/pattern/ring_barrier.h"
 
-using namespace kolo;
+using namespace corro;
 
 namespace {
 

@@ -1,8 +1,8 @@
-"""Collectives between the workers of a job: kolo.h by ctypes, with nothing to compile.
+"""Collectives between the workers of a job: corro.h by ctypes, with nothing to compile.
 
-    import array, kolo
+    import array, corro
 
-    with kolo.Context() as job:
+    with corro.Context() as job:
         values = array.array("d", [job.rank] * 4)
         job.allreduce(values)               # in place: the sum over all ranks
         print(job.rank, "of", job.size, values)
@@ -33,27 +33,27 @@ class Error(RuntimeError):
 
 
 def _load():
-    """KOLO_LIBRARY, or beside this package, or the checkout's build, or where the system looks."""
+    """CORRO_LIBRARY, or beside this package, or the checkout's build, or where the system looks."""
     here = Path(__file__).resolve().parent
-    beside = [here / "libkolo.so", here.parent.parent / "build" / "release" / "lib" / "libkolo.so"]
-    found = os.environ.get("KOLO_LIBRARY") or next((p for p in beside if p.exists()), "libkolo.so")
+    beside = [here / "libcorro.so", here.parent.parent / "build" / "release" / "lib" / "libcorro.so"]
+    found = os.environ.get("CORRO_LIBRARY") or next((p for p in beside if p.exists()), "libcorro.so")
     library = ctypes.CDLL(str(found))
 
     pointer, integer, size = ctypes.c_void_p, ctypes.c_int, ctypes.c_size_t
     out = ctypes.POINTER(pointer)
     signatures = {
-        "kolo_open": (integer, pointer, out, out),
-        "kolo_close": (None, pointer),
-        "kolo_allreduce": (integer, pointer, pointer, size, ctypes.c_int32, ctypes.c_int32, out),
-        "kolo_broadcast": (integer, pointer, pointer, size, ctypes.c_int32, integer, out),
-        "kolo_barrier": (integer, pointer, out),
-        "kolo_error_text": (ctypes.c_char_p, pointer),
-        "kolo_error_rank": (integer, pointer),
-        "kolo_error_free": (None, pointer),
-        "kolo_version": (ctypes.c_char_p,),
+        "corro_open": (integer, pointer, out, out),
+        "corro_close": (None, pointer),
+        "corro_allreduce": (integer, pointer, pointer, size, ctypes.c_int32, ctypes.c_int32, out),
+        "corro_broadcast": (integer, pointer, pointer, size, ctypes.c_int32, integer, out),
+        "corro_barrier": (integer, pointer, out),
+        "corro_error_text": (ctypes.c_char_p, pointer),
+        "corro_error_rank": (integer, pointer),
+        "corro_error_free": (None, pointer),
+        "corro_version": (ctypes.c_char_p,),
     }
     for place in ("rank", "size", "local_rank", "local_size", "cross_rank", "cross_size"):
-        signatures[f"kolo_{place}"] = (integer, pointer)
+        signatures[f"corro_{place}"] = (integer, pointer)
     for name, (result, *arguments) in signatures.items():
         function = getattr(library, name)
         function.restype, function.argtypes = result, arguments
@@ -79,10 +79,10 @@ class Context:
     def __init__(self, timeout=None):
         self._library, self._context = _load(), ctypes.c_void_p()
         options = _Options(ctypes.sizeof(_Options), int((timeout or 0) * 1000))
-        self._call("kolo_open", ctypes.byref(options), ctypes.byref(self._context))
+        self._call("corro_open", ctypes.byref(options), ctypes.byref(self._context))
 
     def close(self):
-        self._library.kolo_close(self._context)
+        self._library.corro_close(self._context)
         self._context = ctypes.c_void_p()
 
     def __enter__(self):
@@ -91,33 +91,33 @@ class Context:
     def __exit__(self, *_):
         self.close()
 
-    rank = property(lambda self: self._library.kolo_rank(self._context))
-    size = property(lambda self: self._library.kolo_size(self._context))
-    local_rank = property(lambda self: self._library.kolo_local_rank(self._context))
-    local_size = property(lambda self: self._library.kolo_local_size(self._context))
-    cross_rank = property(lambda self: self._library.kolo_cross_rank(self._context))
-    cross_size = property(lambda self: self._library.kolo_cross_size(self._context))
-    version = property(lambda self: self._library.kolo_version().decode())
+    rank = property(lambda self: self._library.corro_rank(self._context))
+    size = property(lambda self: self._library.corro_size(self._context))
+    local_rank = property(lambda self: self._library.corro_local_rank(self._context))
+    local_size = property(lambda self: self._library.corro_local_size(self._context))
+    cross_rank = property(lambda self: self._library.corro_cross_rank(self._context))
+    cross_size = property(lambda self: self._library.corro_cross_size(self._context))
+    version = property(lambda self: self._library.corro_version().decode())
 
     def allreduce(self, buffer, reduction=SUM):
         """Replaces each element by the reduction of all ranks' elements there."""
-        self._call("kolo_allreduce", self._context, *_elements(buffer), reduction)
+        self._call("corro_allreduce", self._context, *_elements(buffer), reduction)
 
     def broadcast(self, buffer, root=0):
         """Replaces the elements of every other rank by those of `root`."""
-        self._call("kolo_broadcast", self._context, *_elements(buffer), root)
+        self._call("corro_broadcast", self._context, *_elements(buffer), root)
 
     def barrier(self):
         """Returns when every rank has called it."""
-        self._call("kolo_barrier", self._context)
+        self._call("corro_barrier", self._context)
 
     def _call(self, name, *arguments):
         why = ctypes.c_void_p()
         status = getattr(self._library, name)(*arguments, ctypes.byref(why))
         if status == 0:
             return
-        text, rank = self._library.kolo_error_text(why).decode(), self._library.kolo_error_rank(why)
-        self._library.kolo_error_free(why)
+        text, rank = self._library.corro_error_text(why).decode(), self._library.corro_error_rank(why)
+        self._library.corro_error_free(why)
         raise Error(text or "out of memory", status, rank)
 
 

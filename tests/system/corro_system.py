@@ -6,7 +6,7 @@ import subprocess
 import time
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
-BUILD = pathlib.Path(os.environ.get("KOLO_BUILD", TOP / "build/release"))
+BUILD = pathlib.Path(os.environ.get("CORRO_BUILD", TOP / "build/release"))
 HOROVODRUN = str(BUILD / "bin/horovodrun")
 ACTOR = str(BUILD / "bin/actor")
 TRAIN = str(BUILD / "bin/train")
