@@ -11,6 +11,7 @@
 #include "launcher/plan/plan.h"
 
 using namespace corro;
+using namespace corro::launcher;
 
 namespace {
 

@@ -8,7 +8,7 @@
 
 #include "cli/refusal.h"
 
-namespace corro {
+namespace corro::cli {
 
 namespace {
 
@@ -218,4 +218,4 @@ Standing standing_after(Words words) {
   return {wants ? last.match.option : nullptr, std::nullopt};
 }
 
-}  // namespace corro
+}  // namespace corro::cli

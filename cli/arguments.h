@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "cli/options.h"
 
-namespace corro {
+namespace corro::cli {
 
 // An option that was given, by whichever of its names.
 struct Given {
@@ -41,4 +41,4 @@ struct Standing {
 };
 Standing standing_after(std::span<const std::string> words);
 
-}  // namespace corro
+}  // namespace corro::cli

@@ -8,7 +8,7 @@
 #include "cli/version.h"
 #include "launcher/machine/libraries.h"
 
-namespace corro {
+namespace corro::cli {
 
 namespace {
 
@@ -55,8 +55,8 @@ std::string section(const std::vector<Capability>& capabilities, Heading heading
 
 }  // namespace
 
-std::vector<Capability> find_capabilities(const ReadVariable& variable) {
-  const auto folders = library_folders(variable("LD_LIBRARY_PATH").value_or(""));
+std::vector<Capability> find_capabilities(const launcher::ReadVariable& variable) {
+  const auto folders = launcher::library_folders(variable("LD_LIBRARY_PATH").value_or(""));
   const std::string unused = fmt::format("Corro {} cannot use it yet", CORRO_VERSION);
   const auto library = [&](Heading heading, std::string name, std::vector<std::string> files) {
     return Capability{heading, std::move(name), false, {whereabouts(files, folders), unused}};
@@ -94,4 +94,4 @@ std::string check_build_text(const std::vector<Capability>& capabilities, bool v
   return text;
 }
 
-}  // namespace corro
+}  // namespace corro::cli

@@ -5,7 +5,7 @@
 
 #include "launcher/hosts/allocation.h"
 
-namespace corro {
+namespace corro::cli {
 
 // One thing that a job might use, under one of Horovod's headings.
 struct Capability {
@@ -16,9 +16,9 @@ struct Capability {
 };
 
 // Looks around; nothing is loaded or run.
-std::vector<Capability> find_capabilities(const ReadVariable&);
+std::vector<Capability> find_capabilities(const launcher::ReadVariable&);
 
 // In Horovod's layout, which scripts read.
 std::string check_build_text(const std::vector<Capability>&, bool verbose);
 
-}  // namespace corro
+}  // namespace corro::cli

@@ -17,7 +17,7 @@
 #include "cli/options.h"
 #include "cli/subcommands.h"
 
-namespace corro {
+namespace corro::cli {
 
 namespace {
 
@@ -107,23 +107,23 @@ std::optional<std::string> given(std::span<const std::string> words, std::string
   return value;
 }
 
-std::vector<HostSpec> hosts_on_line(std::span<const std::string> words,
-                                    const Surroundings& around) {
-  Result<HostList> list = HostList{};
+std::vector<launcher::HostSpec> hosts_on_line(std::span<const std::string> words,
+                                              const Surroundings& around) {
+  Result<launcher::HostList> list = launcher::HostList{};
   if (const auto path = given(words, "--hostfile")) {
     if (const auto content = content_of(with_home(*path, around), around))
-      list = parse_host_file({*path, *content});
+      list = launcher::parse_host_file({*path, *content});
   } else if (const auto text = given(words, "--hosts")) {
-    list = parse_hosts({"-H", *text},
-                       [&](const std::string& file) { return content_of(file, around); });
+    list = launcher::parse_hosts({"-H", *text},
+                                 [&](const std::string& file) { return content_of(file, around); });
   }
-  return list ? list->hosts : std::vector<HostSpec>();
+  return list ? list->hosts : std::vector<launcher::HostSpec>();
 }
 
 // Those that the line names; else those that the user can reach.
 Names known_hosts(std::span<const std::string> words, const Surroundings& around) {
   Names names;
-  for (const HostSpec& host : hosts_on_line(words, around)) {
+  for (const launcher::HostSpec& host : hosts_on_line(words, around)) {
     const bool is_ipv6 = host.name.find(':') != host.name.npos;
     names.push_back(is_ipv6 ? fmt::format("[{}]", host.name) : host.name);
   }
@@ -311,4 +311,4 @@ std::string print_completion(const Completion& completion) {
   return out;
 }
 
-}  // namespace corro
+}  // namespace corro::cli

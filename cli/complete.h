@@ -5,7 +5,7 @@
 
 #include "cli/parse.h"
 
-namespace corro {
+namespace corro::cli {
 
 // What may stand at the end of a command line that is being typed.
 struct Completion {
@@ -33,4 +33,4 @@ Completion complete(const std::vector<std::string>& words, const Surroundings&);
 // for each candidate a line with its text, a tab and its help.
 std::string print_completion(const Completion&);
 
-}  // namespace corro
+}  // namespace corro::cli

@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 
-namespace corro {
+namespace corro::cli {
 
 namespace {
 
@@ -183,4 +183,4 @@ Result<ConfigFile> read_config(const Text& text, std::span<const Given> said) tr
   return complaint(text, spot_of(e.mark, 1), e.msg);
 }
 
-}  // namespace corro
+}  // namespace corro::cli

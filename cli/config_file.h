@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "cli/arguments.h"
 
-namespace corro {
+namespace corro::cli {
 
 // A configuration file as options that were given.
 struct ConfigFile {
@@ -22,4 +22,4 @@ inline constexpr std::size_t kConfigLimit = 64 << 10;  // the longest real one h
 // has set already is passed over.
 Result<ConfigFile> read_config(const Text&, std::span<const Given> said = {});
 
-}  // namespace corro
+}  // namespace corro::cli

@@ -7,14 +7,16 @@
 
 #include "cli/table.h"
 
-namespace corro {
+namespace corro::cli {
+
+using launcher::Inspection;
 
 namespace {
 
-using doctor::Consultation;
-using doctor::Finding;
-using doctor::HostReport;
-using doctor::Severity;
+using launcher::doctor::Consultation;
+using launcher::doctor::Finding;
+using launcher::doctor::HostReport;
+using launcher::doctor::Severity;
 using Json = nlohmann::ordered_json;
 
 constexpr auto kRed = "31", kYellow = "33", kGreen = "32";
@@ -85,7 +87,8 @@ std::string gpus_cell(const Inspection& seen) {
 }
 
 std::string torch_cell(const Inspection& seen) {
-  for (const auto& package : seen.python ? seen.python->packages : std::vector<Installed>())
+  for (const auto& package :
+       seen.python ? seen.python->packages : std::vector<launcher::Installed>())
     if (package.name == "torch") return package.version;
   return "-";
 }
@@ -109,9 +112,9 @@ std::vector<std::string> row_of(const HostReport& host, const Checkup& checkup, 
 }
 
 std::string folded(const std::vector<std::string>& hosts) {
-  std::vector<HostSpec> all;
+  std::vector<launcher::HostSpec> all;
   for (const std::string& host : hosts) all.push_back({.name = host});
-  return print_hosts(all, HostFormat::slurm);
+  return print_hosts(all, launcher::HostFormat::slurm);
 }
 
 std::string finding_text(const Finding& finding, bool with_color) {
@@ -137,18 +140,18 @@ std::string summary(const Checkup& checkup) {
       fmt::format("{} bad, {} {}.\n", bad, warnings, warnings == 1 ? "warning" : "warnings");
   if (bad > 0 && !checkup.remaining.empty())
     text += fmt::format("Without the bad ones: -H {}\n",
-                        print_hosts(checkup.remaining, HostFormat::horovod));
+                        print_hosts(checkup.remaining, launcher::HostFormat::horovod));
   return text;
 }
 
-Json json_of(const Limit& limit) {
+Json json_of(const launcher::Limit& limit) {
   const auto number = [](std::uint64_t n) {
-    return n == Limit::kNone ? Json("unlimited") : Json(n);
+    return n == launcher::Limit::kNone ? Json("unlimited") : Json(n);
   };
   return {{"soft", number(limit.soft)}, {"hard", number(limit.hard)}};
 }
 
-Json json_of(const Folder& folder) {
+Json json_of(const launcher::Folder& folder) {
   return {{"path", folder.path},
           {"exists", folder.exists},
           {"can_enter", folder.can_enter},
@@ -157,16 +160,16 @@ Json json_of(const Folder& folder) {
           {"total_bytes", folder.total_bytes}};
 }
 
-Json json_of(const std::vector<Installed>& all) {
+Json json_of(const std::vector<launcher::Installed>& all) {
   Json out = Json::array();
-  for (const Installed& each : all)
+  for (const launcher::Installed& each : all)
     out.push_back({{"name", each.name}, {"version", each.version}, {"where", each.where}});
   return out;
 }
 
 Json gpus_json(const Inspection& seen) {
   Json out = Json::array();
-  for (const Gpu& gpu : seen.gpus)
+  for (const launcher::Gpu& gpu : seen.gpus)
     out.push_back({{"index", gpu.index},
                    {"name", gpu.name},
                    {"uuid", gpu.uuid},
@@ -176,7 +179,7 @@ Json gpus_json(const Inspection& seen) {
 
 Json addresses_json(const Inspection& seen) {
   Json out = Json::array();
-  for (const Nic& nic : seen.nics)
+  for (const launcher::Nic& nic : seen.nics)
     out.push_back({{"interface", nic.name},
                    {"ip", nic.ip},
                    {"up", nic.up},
@@ -203,7 +206,7 @@ Json json_of(const Inspection& seen) {
               {"addresses", addresses_json(seen)}};
   out["folders"] = Json::array();
   if (seen.cwd) out["folders"].push_back(json_of(*seen.cwd));
-  for (const Folder& folder : seen.scratch) out["folders"].push_back(json_of(folder));
+  for (const launcher::Folder& folder : seen.scratch) out["folders"].push_back(json_of(folder));
   out["python"] = nullptr;
   if (seen.python)
     out["python"] = {{"path", seen.python->path},
@@ -216,11 +219,11 @@ Json json_of(const Inspection& seen) {
   if (seen.script)
     out["script"] = {{"path", seen.script->path}, {"can_read", seen.script->can_read}};
   out["troubles"] = Json::array();
-  for (const Trouble& trouble : seen.troubles) out["troubles"].push_back(trouble.text);
+  for (const launcher::Trouble& trouble : seen.troubles) out["troubles"].push_back(trouble.text);
   return out;
 }
 
-Json json_of(const doctor::Arrival& arrival) {
+Json json_of(const launcher::doctor::Arrival& arrival) {
   return {{"address", arrival.address},
           {"resolve_ms", milliseconds(arrival.resolve)},
           {"connect_ms", milliseconds(arrival.connect)},
@@ -285,7 +288,7 @@ std::string doctor_json(const Checkup& checkup) {
   for (const HostReport& host : checkup.consultation.hosts)
     out["hosts"].push_back(json_of(host, checkup));
   out["routes"] = Json::array();
-  for (const doctor::Route& route : checkup.consultation.routes)
+  for (const launcher::doctor::Route& route : checkup.consultation.routes)
     out["routes"].push_back({{"from", route.from},
                              {"to", route.to},
                              {"ip", route.ip},
@@ -293,14 +296,14 @@ std::string doctor_json(const Checkup& checkup) {
                              {"why", route.why}});
   out["findings"] = Json::array();
   for (const Finding& finding : checkup.findings) out["findings"].push_back(json_of(finding));
-  out["remaining"] = print_hosts(checkup.remaining, HostFormat::horovod);
+  out["remaining"] = print_hosts(checkup.remaining, launcher::HostFormat::horovod);
   out["exit_code"] = exit_code(checkup.findings);
   return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-std::string progress_text(const ConsultProgress& progress) {
+std::string progress_text(const launcher::ConsultProgress& progress) {
   return fmt::format("{} of {} hosts looked at, {} reached", progress.done, progress.hosts,
                      progress.reached);
 }
 
-}  // namespace corro
+}  // namespace corro::cli

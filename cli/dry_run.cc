@@ -11,7 +11,15 @@
 #include "cli/options.h"
 #include "cli/table.h"
 
-namespace corro {
+namespace corro::cli {
+
+using launcher::Check;
+using launcher::HostSpec;
+using launcher::JobSpec;
+using launcher::Plan;
+using launcher::Preview;
+using launcher::Slot;
+using launcher::StdinTo;
 
 namespace {
 
@@ -81,7 +89,7 @@ std::string readers(const StdinTo& to) {
 }
 
 Settings settings_of(const JobSpec& spec) {
-  const Placement& placement = spec.placement;
+  const launcher::Placement& placement = spec.placement;
   const auto choice = [](const char* name, auto value) {
     return std::pair(name, std::string(choice_for(option(name), value)));
   };
@@ -209,4 +217,4 @@ std::string hosts_json(const std::vector<HostSpec>& hosts) {
   return dumped(out);
 }
 
-}  // namespace corro
+}  // namespace corro::cli

@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace corro {
+namespace corro::cli {
 
 namespace {
 
@@ -47,4 +47,4 @@ std::span<const ExitCode> exit_codes() {
   return kCodes;
 }
 
-}  // namespace corro
+}  // namespace corro::cli

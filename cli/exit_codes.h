@@ -3,7 +3,7 @@
 #include <span>
 #include <string_view>
 
-namespace corro {
+namespace corro::cli {
 
 // What an exit code means, for --help and the man page.
 struct ExitCode {
@@ -11,4 +11,4 @@ struct ExitCode {
 };
 std::span<const ExitCode> exit_codes();
 
-}  // namespace corro
+}  // namespace corro::cli

@@ -3,7 +3,9 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
-namespace corro {
+namespace corro::cli {
+
+using launcher::Failure;
 
 namespace {
 
@@ -38,7 +40,7 @@ Json json_of(const Failure& failure) {
   return json;
 }
 
-Json json_of(const WorkerEnd& end, std::size_t rank) {
+Json json_of(const launcher::WorkerEnd& end, std::size_t rank) {
   Json json = {{"rank", rank}, {"host", end.host}, {"exit_code", nullptr}, {"signal", nullptr}};
   if (end.status && end.status->signo) json["signal"] = end.status->signo;
   if (end.status && !end.status->signo) json["exit_code"] = end.status->code;
@@ -63,12 +65,12 @@ Json json_of(const WorkerEnd& end, std::size_t rank) {
 
 }  // namespace
 
-std::string failure_json(const Outcome& outcome) {
+std::string failure_json(const launcher::Outcome& outcome) {
   Json json;
   json["failure"] = nullptr;
   if (outcome.failure) json["failure"] = json_of(*outcome.failure);
   json["unreachable"] = Json::array();
-  for (const Unreachable& host : outcome.unreachable)
+  for (const launcher::Unreachable& host : outcome.unreachable)
     json["unreachable"].push_back({{"host", host.host}, {"why", host.why}, {"fix", host.fix}});
   json["interrupted_by"] = nullptr;
   if (outcome.interrupted_by) json["interrupted_by"] = *outcome.interrupted_by;
@@ -79,4 +81,4 @@ std::string failure_json(const Outcome& outcome) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-}  // namespace corro
+}  // namespace corro::cli

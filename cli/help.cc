@@ -8,7 +8,7 @@
 #include "cli/options.h"
 #include "cli/subcommands.h"
 
-namespace corro {
+namespace corro::cli {
 
 namespace {
 
@@ -110,4 +110,4 @@ std::string help_text(int width) {
   return text;
 }
 
-}  // namespace corro
+}  // namespace corro::cli

@@ -5,25 +5,28 @@
 
 #include <algorithm>
 
-namespace corro {
+namespace corro::cli {
+
+using launcher::HostList;
+using launcher::HostSpec;
 
 namespace {
 
 Result<HostList> from_file(const std::string& path, const Surroundings& around) {
   auto content = around.read_file(path);
   if (!content) return std::move(content.error()).during("argument -hostfile/--hostfile");
-  return parse_host_file({path, *content});
+  return launcher::parse_host_file({path, *content});
 }
 
 Result<HostList> from_script(const std::string& program, const Surroundings& around) {
   const auto printed = around.run_script(program);
   if (!printed) return printed.error();
-  return parse_host_file({"what " + program + " prints", *printed});
+  return launcher::parse_host_file({"what " + program + " prints", *printed});
 }
 
 Result<HostList> from_options(const Values& values, const Surroundings& around) {
   if (const auto text = values.text("--hosts"))
-    return parse_hosts({"argument -H/--hosts", *text}, around.read_file);
+    return launcher::parse_hosts({"argument -H/--hosts", *text}, around.read_file);
   if (const auto path = values.text("--hostfile")) return from_file(*path, around);
   if (const auto program = values.text("--host-discovery-script"))
     return from_script(*program, around);
@@ -46,7 +49,7 @@ Result<std::vector<HostSpec>> narrowed(std::vector<HostSpec> hosts, const Values
 std::string told(const std::vector<HostSpec>& counted) {
   constexpr std::size_t kFew = 8;
   if (counted.size() <= kFew)
-    return "a slot for each GPU, else one: " + print_hosts(counted, HostFormat::horovod);
+    return "a slot for each GPU, else one: " + print_hosts(counted, launcher::HostFormat::horovod);
   return fmt::format("a slot for each GPU, else one: {} on {} hosts", total_slots(counted),
                      counted.size());
 }
@@ -67,7 +70,7 @@ void give_slots(ChosenHosts& chosen, bool from_scheduler, const Values& values,
       chosen.to_ask.push_back(host);
       continue;
     }
-    host.slots = std::clamp(*slots, 1, kSlotsLimit);
+    host.slots = std::clamp(*slots, 1, launcher::kSlotsLimit);
     if (!fixed) counted.push_back(host);
   }
   if (fixed && !any)
@@ -81,9 +84,9 @@ bool names_hosts(const Values& values) {
   return values.has("--hosts") || values.has("--hostfile") || values.has("--host-discovery-script");
 }
 
-Result<std::optional<Allocation>> ask_scheduler(const Surroundings& around,
-                                                std::vector<std::string>& notes) {
-  auto found = find_allocation(around.variable, around.read_file);
+Result<std::optional<launcher::Allocation>> ask_scheduler(const Surroundings& around,
+                                                          std::vector<std::string>& notes) {
+  auto found = launcher::find_allocation(around.variable, around.read_file);
   // A job that starts another inside one of its workers has its own part of the hosts only.
   if (!around.variable("CORRO_STORE")) return found;
   if (found && *found)
@@ -91,10 +94,11 @@ Result<std::optional<Allocation>> ask_scheduler(const Surroundings& around,
         fmt::format("inside a worker of another job the hosts of {} are not used; "
                     "-H or -hostfile name others than localhost",
                     (*found)->from));
-  return std::optional<Allocation>();
+  return std::optional<launcher::Allocation>();
 }
 
-Result<ChosenHosts> choose_hosts(const Values& values, const std::optional<Allocation>& allocation,
+Result<ChosenHosts> choose_hosts(const Values& values,
+                                 const std::optional<launcher::Allocation>& allocation,
                                  const Surroundings& around) {
   auto list = allocation ? allocation->list : from_options(values, around);
   if (!list) return list.error();
@@ -112,7 +116,7 @@ Result<ChosenHosts> choose_hosts(const Values& values, const std::optional<Alloc
   if (!out.to_ask.empty()) return out;
   if (allocation)
     out.notes.push_back(fmt::format("hosts from {}: {}, {} slots", allocation->from,
-                                    print_hosts(out.hosts, HostFormat::slurm),
+                                    print_hosts(out.hosts, launcher::HostFormat::slurm),
                                     total_slots(out.hosts)));
   auto rest = narrowed(std::move(out.hosts), values);
   if (!rest) return rest.error();
@@ -120,4 +124,4 @@ Result<ChosenHosts> choose_hosts(const Values& values, const std::optional<Alloc
   return out;
 }
 
-}  // namespace corro
+}  // namespace corro::cli

@@ -8,7 +8,10 @@
 #include "base/text.h"
 #include "cli/refusal.h"
 
-namespace corro {
+namespace corro::cli {
+
+using launcher::ReadVariable;
+using launcher::StdinTo;
 
 namespace {
 
@@ -65,7 +68,7 @@ Result<Unit> apply_exports(const Values& values, const ReadVariable& variable, R
     const std::string name = text.substr(0, equals);
     if (!is_variable_name(name))
       return refuse(option("--export"), fmt::format("{} names no variable", python_repr(text)));
-    if (is_ours(name))
+    if (launcher::is_ours(name))
       return refuse(option("--export"), fmt::format("{} is what each worker is told by us", name));
     const auto value = equals == text.npos ? variable(name) : text.substr(equals + 1);
     if (!value)
@@ -105,9 +108,9 @@ LogLevel log_level(std::string_view name) {
 Result<Unit> apply_output(const Values& values, RunJob& run) {
   run.log_from = log_level(values.text("--log-level").value_or("WARNING"));
   run.spec.verbose = values.has("--verbose") || run.log_from < LogLevel::warning;
-  OutputStyle& style = run.spec.output;
+  launcher::OutputStyle& style = run.spec.output;
   if (const auto format = values.text("--tag-format")) {
-    auto tag = TagFormat::parse(text_of("--tag-format", *format));
+    auto tag = launcher::TagFormat::parse(text_of("--tag-format", *format));
     if (!tag) return tag.error();
     style.tag = std::move(*tag);
   }
@@ -141,7 +144,7 @@ std::vector<std::string> interfaces_of(const Values& values) {
 }
 
 Result<Unit> apply_placement(const Values& values, RunJob& run) {
-  Placement& placement = run.spec.placement;
+  launcher::Placement& placement = run.spec.placement;
   placement.gpu_pinning = chosen(values, "--gpu-pinning", placement.gpu_pinning);
   placement.bind_to = chosen(values, "--bind-to", placement.bind_to);
   placement.report = values.has("--report-bindings");
@@ -178,7 +181,7 @@ Result<std::vector<std::string>> words_of(std::string_view name, const std::stri
   return words;
 }
 
-Result<Unit> check_ssh_options(const Values& values, const Reach& reach) {
+Result<Unit> check_ssh_options(const Values& values, const launcher::Reach& reach) {
   for (const char* name : {"--ssh-port", "--ssh-identity-file"})
     if (values.has(name) && !takes_ssh_options(reach))
       return refuse(option(name), fmt::format("{} has no such option: only ssh is given it",
@@ -197,15 +200,15 @@ std::string agent_of_open_mpi(const std::string& value) {
 
 // The MPI operator on Kubernetes says in a variable of Open MPI's how its pods are reached.
 Result<Unit> apply_reach(const Values& values, const ReadVariable& variable, RunJob& run) {
-  Reach& reach = run.spec.reach;
+  launcher::Reach& reach = run.spec.reach;
   reach.ssh_port = values.integer("--ssh-port").value_or(0);
   reach.identities = values.all("--ssh-identity-file");
   reach.at_once = values.integer("--ssh-at-once").value_or(reach.at_once);
   reach.remembers = !values.has("--disable-cache");
   const auto policy = values.text("--host-key-policy").value_or("");
-  reach.host_keys = policy == "strict"       ? HostKeyPolicy::strict
-                    : policy == "accept-new" ? HostKeyPolicy::accept_new
-                                             : HostKeyPolicy::from_config;
+  reach.host_keys = policy == "strict"       ? launcher::HostKeyPolicy::strict
+                    : policy == "accept-new" ? launcher::HostKeyPolicy::accept_new
+                                             : launcher::HostKeyPolicy::from_config;
   constexpr auto kOfOpenMpi = "OMPI_MCA_plm_rsh_agent";
   auto command = values.text("--rsh-agent");
   if (const auto set = variable(kOfOpenMpi); !command && set && !set->empty()) {
@@ -276,8 +279,8 @@ void add_notes(const Values& values, RunJob& run) {
 
 }  // namespace
 
-Result<std::vector<EnvRule>> parse_env_rules(const std::string& text) {
-  std::vector<EnvRule> rules;
+Result<std::vector<launcher::EnvRule>> parse_env_rules(const std::string& text) {
+  std::vector<launcher::EnvRule> rules;
   for (const auto each : split(text, ',')) {
     const bool drop = each.starts_with('-');
     const auto glob = each.substr(drop ? 1 : 0);
@@ -310,4 +313,4 @@ Result<Unit> apply_sized_options(const Values& values, RunJob& run) {
   return check_elastic(values, run.spec.np);
 }
 
-}  // namespace corro
+}  // namespace corro::cli

@@ -32,7 +32,9 @@
 #include "launcher/job/preview.h"
 #include "launcher/pipe/pipe.h"
 
-namespace corro {
+namespace corro::cli {
+
+namespace doctor = launcher::doctor;
 
 namespace {
 
@@ -57,7 +59,7 @@ void keep_freed_memory() {
 // Whether the user can do something about it, or the system could not.
 int exit_code(const Error& error) {
   const bool usage = error.code() == Errc::invalid_input || error.code() == Errc::unsupported;
-  return usage ? kExitUsage : kExitInternal;
+  return usage ? kExitUsage : launcher::kExitInternal;
 }
 
 void say(std::FILE* to, const std::string& text) {
@@ -70,7 +72,7 @@ void say_notes(const std::vector<std::string>& notes) {
 }
 
 // What is not said on the command line.
-void complete_spec(JobSpec& spec) {
+void complete_spec(launcher::JobSpec& spec) {
   std::error_code error;
   spec.self = std::filesystem::read_symlink("/proc/self/exe", error).string();
   spec.cwd = std::filesystem::current_path(error).string();
@@ -102,9 +104,9 @@ int carry_out(const ShowHosts& show) {
 }
 
 // One line that is written over and over, if somebody sits there.
-WatchConsult progress_on_terminal() {
+launcher::WatchConsult progress_on_terminal() {
   if (!::isatty(STDERR_FILENO)) return {};
-  return [](const ConsultProgress& progress) {
+  return [](const launcher::ConsultProgress& progress) {
     say(stderr, fmt::format("\r\x1b[Khorovodrun: {}", progress_text(progress)));
   };
 }
@@ -113,7 +115,7 @@ void clear_progress() {
   if (::isatty(STDERR_FILENO)) say(stderr, "\r\x1b[K");
 }
 
-Checkup check_up(const JobSpec& spec) {
+Checkup check_up(const launcher::JobSpec& spec) {
   Checkup out;
   out.consultation = consult(spec, progress_on_terminal());
   clear_progress();
@@ -123,8 +125,9 @@ Checkup check_up(const JobSpec& spec) {
   return out;
 }
 
-bool is_in_color(Color color) {
-  return color == Color::always || (color == Color::automatic && ::isatty(STDOUT_FILENO));
+bool is_in_color(launcher::Color color) {
+  return color == launcher::Color::always ||
+         (color == launcher::Color::automatic && ::isatty(STDOUT_FILENO));
 }
 
 int carry_out(SeeDoctor see) {
@@ -143,7 +146,7 @@ void say_bad(const std::vector<doctor::Finding>& findings) {
 }
 
 // --exclude-bad.  What to end with if it cannot be done.
-std::optional<int> leave_out_bad_hosts(JobSpec& spec) {
+std::optional<int> leave_out_bad_hosts(launcher::JobSpec& spec) {
   const Checkup found = check_up(spec);
   const int code = doctor::exit_code(found.findings);
   if (code == 0) return std::nullopt;
@@ -154,13 +157,13 @@ std::optional<int> leave_out_bad_hosts(JobSpec& spec) {
     return code;
   }
   spec.hosts = std::move(*left);
-  say(stderr,
-      fmt::format("horovodrun: going on with {}\n", print_hosts(spec.hosts, HostFormat::horovod)));
+  say(stderr, fmt::format("horovodrun: going on with {}\n",
+                          print_hosts(spec.hosts, launcher::HostFormat::horovod)));
   return std::nullopt;
 }
 
 int show_preview(const RunJob& run) {
-  const Preview found = preview(run.spec, progress_on_terminal());
+  const launcher::Preview found = preview(run.spec, progress_on_terminal());
   clear_progress();
   say(stdout, run.json ? dry_run_json(run.spec, found) : dry_run_text(run.spec, found));
   return found.exit_code();
@@ -169,7 +172,7 @@ int show_preview(const RunJob& run) {
 // How many workers the hosts take that came without a number, or what to end with.
 Result<std::map<std::string, int>, int> ask_hosts(AskHosts ask) {
   complete_spec(ask.spec);
-  auto consultation = consult(ask.spec, progress_on_terminal(), Look::gpus);
+  auto consultation = consult(ask.spec, progress_on_terminal(), launcher::Look::gpus);
   clear_progress();
   std::map<std::string, int> slots;
   for (doctor::HostReport& host : consultation.hosts) {
@@ -184,7 +187,7 @@ Result<std::map<std::string, int>, int> ask_hosts(AskHosts ask) {
 }
 
 // Beside what the workers wrote; one of an earlier job is not left there.
-void keep_report(const std::string& directory, const Outcome& outcome) {
+void keep_report(const std::string& directory, const launcher::Outcome& outcome) {
   if (directory.empty()) return;
   const auto path = directory + "/failure.json";
   std::error_code error;
@@ -202,7 +205,8 @@ int carry_out(RunJob run) {
   if (run.exclude_bad)
     if (const auto code = leave_out_bad_hosts(run.spec)) return *code;
   if (run.dry_run) return show_preview(run);
-  const auto outcome = run_job(run.spec, [](const News& news) { return message_for(news); });
+  const auto outcome =
+      run_job(run.spec, [](const launcher::News& news) { return message_for(news); });
   if (!outcome) {
     say(stderr, message_for(outcome.error()));
     return exit_code(outcome.error());
@@ -221,14 +225,14 @@ int show_completion(std::vector<std::string> words) {
 
 // What the launcher starts for a host that is not this one.
 int carry_frames(const std::vector<std::string>& arguments) {
-  const auto target = parse_pipe_arguments(arguments);
-  if (target) return run_pipe(*target);
+  const auto target = launcher::parse_pipe_arguments(arguments);
+  if (target) return launcher::run_pipe(*target);
   say(stderr, message_for(target.error()));
   return kExitUsage;
 }
 
 Surroundings knowing(std::map<std::string, int> slots, Surroundings around) {
-  around.count_slots = [slots = std::move(slots)](const HostSpec& host) {
+  around.count_slots = [slots = std::move(slots)](const launcher::HostSpec& host) {
     const auto known = slots.find(host.name);
     return known == slots.end() ? 1 : known->second;
   };
@@ -258,18 +262,18 @@ int read_and_carry_out(const std::vector<std::string>& arguments, const Surround
 int main_with(const std::vector<std::string>& arguments, TimePoint asked) {
   const std::string first = arguments.empty() ? "" : arguments.front();
   if (first == "--guard" && arguments.size() <= 2)
-    return run_guard(arguments.size() == 2 ? arguments.back() : "");
+    return launcher::run_guard(arguments.size() == 2 ? arguments.back() : "");
   if (first == "--ssh-pipe" || first == "--rsh-pipe") return carry_frames(arguments);
   if (first == "--complete") return show_completion(arguments);
   return read_and_carry_out(arguments, own_surroundings(), asked);
 }
 
 }  // namespace
-}  // namespace corro
+}  // namespace corro::cli
 
 int main(int argc, char** argv) {
   const auto asked = corro::Clock::now();
-  corro::fill_standard_descriptors();
-  corro::keep_freed_memory();
-  return corro::main_with(std::vector<std::string>(argv + 1, argv + argc), asked);
+  corro::cli::fill_standard_descriptors();
+  corro::cli::keep_freed_memory();
+  return corro::cli::main_with(std::vector<std::string>(argv + 1, argv + argc), asked);
 }

@@ -13,7 +13,7 @@
 #include "cli/exit_codes.h"
 #include "cli/options.h"
 
-namespace corro {
+namespace corro::cli {
 
 namespace {
 
@@ -202,4 +202,4 @@ std::string table_json() {
   return table.dump(1) + "\n";
 }
 
-}  // namespace corro
+}  // namespace corro::cli

@@ -10,7 +10,12 @@
 #include "base/text.h"
 #include "cli/table.h"
 
-namespace corro {
+namespace corro::cli {
+
+namespace news = launcher::news;
+using launcher::Failure;
+using launcher::Outcome;
+using launcher::WorkerEnd;
 
 namespace {
 
@@ -186,7 +191,7 @@ struct NewsText {
 
 }  // namespace
 
-std::string message_for(const News& news) {
+std::string message_for(const launcher::News& news) {
   return fmt::format("horovodrun: {}\n", std::visit(NewsText{}, news));
 }
 
@@ -197,7 +202,7 @@ std::string message_for(const Error& error) {
 // All of them, each with what mends it.
 std::string the_unreachable(const Outcome& outcome) {
   std::string text;
-  for (const Unreachable& host : outcome.unreachable) {
+  for (const launcher::Unreachable& host : outcome.unreachable) {
     text += fmt::format("horovodrun: nothing was started: {}\n", host.why);
     if (!host.fix.empty()) text += fmt::format("  {}\n", host.fix);
   }
@@ -228,4 +233,4 @@ std::string message_for(const Outcome& outcome) {
   return outcome.inside_line && !report.empty() ? "\n" + report : report;
 }
 
-}  // namespace corro
+}  // namespace corro::cli

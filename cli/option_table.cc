@@ -2,7 +2,7 @@
 
 #include "cli/own_options.h"
 
-namespace corro {
+namespace corro::cli {
 
 namespace {
 
@@ -494,4 +494,4 @@ std::span<const Option> options() {
   return all;
 }
 
-}  // namespace corro
+}  // namespace corro::cli

@@ -12,7 +12,7 @@
 #include "base/text.h"
 #include "cli/refusal.h"
 
-namespace corro {
+namespace corro::cli {
 
 namespace {
 
@@ -220,4 +220,4 @@ std::optional<double> python_float(std::string_view text) {
   return python_number<double>(text);
 }
 
-}  // namespace corro
+}  // namespace corro::cli

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace corro {
+namespace corro::cli {
 
 // What the value of an option is.  The completions offer what fits.
 enum class Kind {
@@ -123,4 +123,4 @@ std::string python_repr(std::string_view);
 std::optional<std::int64_t> python_int(std::string_view);
 std::optional<double> python_float(std::string_view);
 
-}  // namespace corro
+}  // namespace corro::cli

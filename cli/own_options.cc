@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace corro {
+namespace corro::cli {
 
 namespace {
 
@@ -141,4 +141,4 @@ std::span<const Option> own_options() {
   return kOurs;
 }
 
-}  // namespace corro
+}  // namespace corro::cli

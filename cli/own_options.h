@@ -2,9 +2,9 @@
 
 #include "cli/options.h"
 
-namespace corro {
+namespace corro::cli {
 
 // The part of the table that Horovod does not have.
 std::span<const Option> own_options();
 
-}  // namespace corro
+}  // namespace corro::cli

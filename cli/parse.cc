@@ -14,7 +14,10 @@
 #include "cli/subcommands.h"
 #include "cli/values.h"
 
-namespace corro {
+namespace corro::cli {
+
+using launcher::Allocation;
+using launcher::HostSpec;
 
 namespace {
 
@@ -70,7 +73,7 @@ Result<std::optional<Allocation>> allocation_for(const Values& values, const Sur
 }
 
 // Who looks for what is wrong goes on to look when a host cannot be asked.
-Request ask(std::vector<HostSpec> hosts, const Values& values, JobSpec spec) {
+Request ask(std::vector<HostSpec> hosts, const Values& values, launcher::JobSpec spec) {
   for (HostSpec& host : hosts) host.slots = 1;
   spec.np = static_cast<int>(hosts.size());
   spec.hosts = std::move(hosts);
@@ -146,4 +149,4 @@ Result<Request> parse_command_line(const std::vector<std::string>& words,
                 for_doctor);
 }
 
-}  // namespace corro
+}  // namespace corro::cli

@@ -11,16 +11,16 @@
 #include "launcher/hosts/allocation.h"
 #include "launcher/job/job.h"
 
-namespace corro {
+namespace corro::cli {
 
 // What a command line may refer to.
 struct Surroundings {
-  ReadVariable variable;
-  ReadFile read_file;
-  ReadFile run_script;  // what a program prints
+  launcher::ReadVariable variable;
+  launcher::ReadFile read_file;
+  launcher::ReadFile run_script;  // what a program prints
   // Of a host that comes without a number; none: it was not asked yet.
-  std::function<std::optional<int>(const HostSpec&)> count_slots;
-  std::function<bool(const HostSpec&)> is_here;  // on this machine
+  std::function<std::optional<int>(const launcher::HostSpec&)> count_slots;
+  std::function<bool(const launcher::HostSpec&)> is_here;  // on this machine
 };
 
 struct ShowHelp {};
@@ -29,26 +29,26 @@ struct CheckBuild {
   bool verbose = false;
 };
 struct RunJob {
-  JobSpec spec;
+  launcher::JobSpec spec;
   bool dry_run = false, json = false, exclude_bad = false;
   LogLevel log_from = LogLevel::warning;  // what the launcher says of itself
   std::vector<std::string> notes;         // for the user, a line each
 };
 // The hosts of a job, which need not have a command.
 struct SeeDoctor {
-  JobSpec spec;
+  launcher::JobSpec spec;
   bool json = false;
   std::vector<std::string> notes;
 };
 // The hosts of a job that come without a number, and how they are reached: they are to be asked for
 // their GPUs, and then the command line is to be read again, in surroundings that know.
 struct AskHosts {
-  JobSpec spec;
+  launcher::JobSpec spec;
   bool needs_all = true;  // else who cannot be asked is named later, with all that is wrong
 };
 struct ShowHosts {
-  std::vector<HostSpec> hosts;
-  std::optional<HostFormat> format;  // none: JSON
+  std::vector<launcher::HostSpec> hosts;
+  std::optional<launcher::HostFormat> format;  // none: JSON
   std::vector<std::string> notes;
 };
 using Request =
@@ -59,4 +59,4 @@ using Request =
 // starts.
 Result<Request> parse_command_line(const std::vector<std::string>& arguments, const Surroundings&);
 
-}  // namespace corro
+}  // namespace corro::cli

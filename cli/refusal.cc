@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-namespace corro {
+namespace corro::cli {
 
 Error refuse(std::string text) {
   return Error(Errc::invalid_input, std::move(text));
@@ -16,4 +16,4 @@ Error refuse(const Option& option, std::string_view what) {
   return refuse(argument_text(option, what));
 }
 
-}  // namespace corro
+}  // namespace corro::cli

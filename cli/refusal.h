@@ -6,7 +6,7 @@
 #include "base/result.h"
 #include "cli/options.h"
 
-namespace corro {
+namespace corro::cli {
 
 // What the user asked for cannot be done.
 Error refuse(std::string text);
@@ -15,4 +15,4 @@ Error refuse(std::string text);
 std::string argument_text(const Option&, std::string_view what);
 Error refuse(const Option&, std::string_view what);
 
-}  // namespace corro
+}  // namespace corro::cli

@@ -9,7 +9,9 @@
 #include "cli/options.h"
 #include "cli/refusal.h"
 
-namespace corro {
+namespace corro::cli {
+
+using launcher::HostFormat;
 
 namespace {
 
@@ -76,25 +78,25 @@ Result<HostsWords> read_words(std::span<const std::string> words) {
 }
 
 // Without an expression: what the scheduler gave.
-Result<HostList> hosts_for(const std::string& expression, const Surroundings& around) {
-  if (!expression.empty()) return parse_hosts({"HOSTS", expression}, around.read_file);
+Result<launcher::HostList> hosts_for(const std::string& expression, const Surroundings& around) {
+  if (!expression.empty()) return launcher::parse_hosts({"HOSTS", expression}, around.read_file);
   std::vector<std::string> notes;
   auto allocation = ask_scheduler(around, notes);
   if (!allocation) return allocation.error();
   if (!*allocation)
     return refuse(fmt::format("no hosts were given, and {}",
                               notes.empty() ? "there is no scheduler to ask" : notes.front()));
-  HostList list = std::move((*allocation)->list);
+  launcher::HostList list = std::move((*allocation)->list);
   list.notes.push_back(fmt::format("hosts from {}", (*allocation)->from));
   return list;
 }
 
 // What a notation has no place for, if some host has it.
-std::optional<std::string> lost_in(HostFormat format, std::span<const HostSpec> hosts) {
+std::optional<std::string> lost_in(HostFormat format, std::span<const launcher::HostSpec> hosts) {
   const auto some = [&](auto has) { return std::any_of(hosts.begin(), hosts.end(), has); };
-  const bool addresses = some([](const HostSpec& host) { return !host.address.empty(); });
+  const bool addresses = some([](const launcher::HostSpec& host) { return !host.address.empty(); });
   const bool slots_or_users =
-      some([](const HostSpec& host) { return host.slots > 0 || !host.user.empty(); });
+      some([](const launcher::HostSpec& host) { return host.slots > 0 || !host.user.empty(); });
   if (format == HostFormat::openmpi && addresses)
     return "a host file of Open MPI has no place for addresses of their own";
   if (format == HostFormat::slurm && addresses)
@@ -147,4 +149,4 @@ std::optional<Result<Request>> parse_subcommand(const std::vector<std::string>& 
   return std::nullopt;
 }
 
-}  // namespace corro
+}  // namespace corro::cli

@@ -10,7 +10,7 @@
 #include "cli/options.h"
 #include "cli/parse.h"
 
-namespace corro {
+namespace corro::cli {
 
 // Words that mean something of their own as the very first argument.  A program of such a name can
 // be started after any option, or by its path.
@@ -32,4 +32,4 @@ bool asks_for_doctor(std::span<const std::string> words);
 std::optional<Result<Request>> parse_subcommand(const std::vector<std::string>& words,
                                                 const Surroundings&);
 
-}  // namespace corro
+}  // namespace corro::cli

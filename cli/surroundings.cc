@@ -9,7 +9,7 @@
 #include "base/fd.h"
 #include "launcher/hosts/discovery.h"
 
-namespace corro {
+namespace corro::cli {
 
 namespace {
 
@@ -36,15 +36,15 @@ Result<std::string> read_file(const std::string& path) {
     if (!moved) return Error(Errc::invalid_input, "reading " + path + ": " + moved.error().text());
     if (moved->bytes == 0) return text;
     text.append(buffer.begin(), buffer.begin() + static_cast<std::ptrdiff_t>(moved->bytes));
-    if (text.size() > kHostTextLimit)
+    if (text.size() > launcher::kHostTextLimit)
       return Error(Errc::too_large,
-                   fmt::format("{} has more than {} MiB", path, kHostTextLimit >> 20));
+                   fmt::format("{} has more than {} MiB", path, launcher::kHostTextLimit >> 20));
   }
 }
 
-bool is_here(const HostSpec& host) {
-  static const auto names = names_of_this_machine();
-  return is_this_machine(host.name, names);
+bool is_here(const launcher::HostSpec& host) {
+  static const auto names = launcher::names_of_this_machine();
+  return launcher::is_this_machine(host.name, names);
 }
 
 }  // namespace
@@ -52,9 +52,9 @@ bool is_here(const HostSpec& host) {
 Surroundings own_surroundings() {
   return {variable, read_file,
           [](const std::string& script) {
-            return run_discovery_script(script, Deadline::in(kScriptTimeout));
+            return launcher::run_discovery_script(script, Deadline::in(kScriptTimeout));
           },
-          [](const HostSpec&) { return std::optional<int>(); }, is_here};
+          [](const launcher::HostSpec&) { return std::optional<int>(); }, is_here};
 }
 
-}  // namespace corro
+}  // namespace corro::cli

@@ -2,9 +2,9 @@
 
 #include "cli/parse.h"
 
-namespace corro {
+namespace corro::cli {
 
 // This process's own: its environment, its files, its machine.
 Surroundings own_surroundings();
 
-}  // namespace corro
+}  // namespace corro::cli

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace corro {
+namespace corro::cli {
 
 std::string Table::text() const {
   std::vector<std::size_t> widths(rows_.front().size());
@@ -19,4 +19,4 @@ std::string Table::text() const {
   return out;
 }
 
-}  // namespace corro
+}  // namespace corro::cli

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-namespace corro {
+namespace corro::cli {
 
 // Columns of text, each as wide as its widest cell.
 class Table {
@@ -19,4 +19,4 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-}  // namespace corro
+}  // namespace corro::cli

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <set>
 
-namespace corro {
+namespace corro::cli {
 
 namespace {
 
@@ -103,8 +103,8 @@ std::vector<Given> merged(std::span<const Given> file, std::span<const Given> co
   return out;
 }
 
-std::vector<Variable> worker_variables(const Values& values) {
-  std::vector<Variable> out;
+std::vector<launcher::Variable> worker_variables(const Values& values) {
+  std::vector<launcher::Variable> out;
   for (const Option& option : options()) {
     if (option.variable.empty() || !values.has(option.name())) continue;
     if (!option.needs.empty() && !values.has(option.needs)) continue;
@@ -113,4 +113,4 @@ std::vector<Variable> worker_variables(const Values& values) {
   return out;
 }
 
-}  // namespace corro
+}  // namespace corro::cli

@@ -13,7 +13,7 @@
 #include "cli/arguments.h"
 #include "launcher/plan/recipe.h"
 
-namespace corro {
+namespace corro::cli {
 
 // What the user set, from wherever, by the options' names.  All of it has been checked against the
 // table, so that a number asked for as a number is one.
@@ -41,6 +41,6 @@ Result<Values> gather(std::span<const Given>);
 std::vector<Given> merged(std::span<const Given> file, std::span<const Given> command_line);
 
 // The variables by which the workers learn of options, in the table's order.
-std::vector<Variable> worker_variables(const Values&);
+std::vector<launcher::Variable> worker_variables(const Values&);
 
-}  // namespace corro
+}  // namespace corro::cli

@@ -12,7 +12,7 @@
 int main(int argc, char** argv) {
   const std::string_view what = argc > 1 ? argv[1] : "";
   if (what == "json") {
-    std::cout << corro::table_json();
+    std::cout << corro::cli::table_json();
     return 0;
   }
   std::ifstream page(argc > 2 ? argv[2] : "");
@@ -22,6 +22,6 @@ int main(int argc, char** argv) {
   }
   std::ostringstream text;
   text << page.rdbuf();
-  std::cout << corro::manual_page(text.str());
+  std::cout << corro::cli::manual_page(text.str());
   return 0;
 }

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-namespace corro {
+namespace corro::rendezvous {
 
 std::string Departure::text() const {
   return fmt::format("rank {} on host {} {}", rank, host, cause);
@@ -17,4 +17,4 @@ std::optional<Error> store::unfit(std::string_view key, ByteView value) {
   return std::nullopt;
 }
 
-}  // namespace corro
+}  // namespace corro::rendezvous

@@ -12,7 +12,7 @@
 #include "base/result.h"
 
 // What store and clients say to each other; PROTOCOL.md has the bytes.
-namespace corro {
+namespace corro::rendezvous {
 
 // The end of a worker, as everybody else learns of it.
 struct Departure {
@@ -127,4 +127,4 @@ inline constexpr std::size_t kReplyLimit = kTotalLimit + 4096;    // a frame to 
 std::optional<Error> unfit(std::string_view key, ByteView value);
 
 }  // namespace store
-}  // namespace corro
+}  // namespace corro::rendezvous

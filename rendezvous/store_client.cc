@@ -4,7 +4,7 @@
 
 #include <array>
 
-namespace corro {
+namespace corro::rendezvous {
 
 using namespace store;
 using namespace std::chrono_literals;
@@ -142,4 +142,4 @@ Result<std::vector<Departure>> StoreClient::take_departures() {
   return std::exchange(fresh_, {});
 }
 
-}  // namespace corro
+}  // namespace corro::rendezvous

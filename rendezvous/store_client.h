@@ -9,7 +9,7 @@
 #include "base/socket.h"
 #include "rendezvous/messages.h"
 
-namespace corro {
+namespace corro::rendezvous {
 
 // A worker's connection to the store.  Calls wait in place, each to its deadline; while they
 // wait, and whenever take_departures() is called, news of other workers' ends comes in.
@@ -63,4 +63,4 @@ class StoreClient {
   std::optional<Departure> first_, death_;
 };
 
-}  // namespace corro
+}  // namespace corro::rendezvous

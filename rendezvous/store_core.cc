@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace corro {
+namespace corro::rendezvous {
 
 using namespace store;
 
@@ -224,4 +224,4 @@ std::optional<TimePoint> StoreCore::wake() const {
   return first;
 }
 
-}  // namespace corro
+}  // namespace corro::rendezvous

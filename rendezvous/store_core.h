@@ -10,7 +10,7 @@
 #include "base/time.h"
 #include "rendezvous/messages.h"
 
-namespace corro {
+namespace corro::rendezvous {
 
 // Keys and values that workers use to find each other, as decisions: requests and time in,
 // replies out.  A value, once set, never changes.  Whoever asks for a key that is not there is
@@ -80,4 +80,4 @@ class StoreCore {
   std::size_t total_bytes_ = 0;
 };
 
-}  // namespace corro
+}  // namespace corro::rendezvous

@@ -2,7 +2,7 @@
 
 #include "base/log.h"
 
-namespace corro {
+namespace corro::rendezvous {
 
 using namespace std::chrono_literals;
 
@@ -112,4 +112,4 @@ void StoreServer::set_alarm() {
   });
 }
 
-}  // namespace corro
+}  // namespace corro::rendezvous

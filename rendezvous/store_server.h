@@ -11,7 +11,7 @@
 #include "base/socket.h"
 #include "rendezvous/store_core.h"
 
-namespace corro {
+namespace corro::rendezvous {
 
 // What a connection may take from the server.
 struct StoreLimits {
@@ -68,4 +68,4 @@ class StoreServer {
   Loop::Timer alarm_, burial_, pause_;
 };
 
-}  // namespace corro
+}  // namespace corro::rendezvous

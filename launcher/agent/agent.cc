@@ -24,7 +24,7 @@
 #include "launcher/network/knocking.h"
 #include "launcher/network/reception.h"
 
-namespace corro {
+namespace corro::launcher {
 
 using namespace std::chrono_literals;
 
@@ -456,4 +456,4 @@ int run_agent(pid_t guard) {
   return 0;
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -2,7 +2,7 @@
 
 #include <sys/types.h>
 
-namespace corro {
+namespace corro::launcher {
 
 // The far end of a session: speaks frames on stdin and stdout, starts workers, forwards their
 // output, reports their end.  Returns when it has closed and nothing descends from it any more.
@@ -11,4 +11,4 @@ namespace corro {
 // when its guard is gone.
 int run_agent(pid_t guard);
 
-}  // namespace corro
+}  // namespace corro::launcher

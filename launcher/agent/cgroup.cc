@@ -17,7 +17,7 @@
 #include "base/text.h"
 #include "launcher/agent/small_file.h"
 
-namespace corro::agent {
+namespace corro::launcher::agent {
 
 namespace {
 
@@ -283,4 +283,4 @@ bool WorkerCgroup::remove() {
   return true;
 }
 
-}  // namespace corro::agent
+}  // namespace corro::launcher::agent

@@ -11,7 +11,7 @@
 #include "base/fd.h"
 #include "base/result.h"
 
-namespace corro::agent {
+namespace corro::launcher::agent {
 
 // A cgroup as a folder, of the hierarchy that accounts for memory.
 struct Cgroup {
@@ -84,4 +84,4 @@ std::optional<pid_t> agent_of_cgroup(std::string_view name);
 // Removes what agents that were killed have left below here.  Returns how many.
 int remove_leftovers(const Cgroup& home);
 
-}  // namespace corro::agent
+}  // namespace corro::launcher::agent

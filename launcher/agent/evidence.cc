@@ -20,7 +20,7 @@
 #include "launcher/agent/small_file.h"
 #include "launcher/agent/stack.h"
 
-namespace corro::agent {
+namespace corro::launcher::agent {
 
 using namespace std::chrono_literals;
 
@@ -425,4 +425,4 @@ void ask_for_python_stacks(const Evidence& evidence) {
     ::syscall(SYS_pidfd_send_signal, process.get(), python_dump_signal(), nullptr, 0);
 }
 
-}  // namespace corro::agent
+}  // namespace corro::launcher::agent

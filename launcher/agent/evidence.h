@@ -15,7 +15,7 @@
 #include "base/frame.h"
 #include "base/time.h"
 
-namespace corro::agent {
+namespace corro::launcher::agent {
 
 // What can be seen of a worker from outside.  What cannot is empty or zero; that is never an error.
 struct Evidence {
@@ -105,4 +105,4 @@ void parse_status(std::string_view status, Evidence&);
 std::string parse_syscall(std::string_view syscall);
 bool maps_have_python(std::string_view maps);
 
-}  // namespace corro::agent
+}  // namespace corro::launcher::agent

@@ -14,7 +14,7 @@
 #include "launcher/agent/cgroup.h"
 #include "launcher/agent/sweep.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -83,4 +83,4 @@ int run_guard(std::string_view hail) {
   return code;
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-namespace corro {
+namespace corro::launcher {
 
 // `horovodrun --guard`, the first process of a job on a host.  It starts the agent, which talks to
 // the launcher on our stdin and stdout, waits for its end, and then kills whatever still descends
@@ -18,4 +18,4 @@ int run_guard(std::string_view hail = {});
 // That line, without its end.
 std::string guard_line(std::string_view hail);
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -4,7 +4,7 @@
 
 #include <chrono>
 
-namespace corro::agent {
+namespace corro::launcher::agent {
 
 namespace {
 
@@ -31,7 +31,7 @@ Inspecting::Inspecting(Loop& loop, const Inspect& inspect,
   const auto patience = std::chrono::milliseconds(inspect.patience_ms);
   auto errand = Errand::send([&] {
     return encode(
-        corro::inspect({inspect.cwd, inspect.argv, inspect.env, {}}, Deadline::in(patience)));
+        launcher::inspect({inspect.cwd, inspect.argv, inspect.env, {}}, Deadline::in(patience)));
   });
   if (!errand) {
     end_ = loop.at(loop.now(),
@@ -59,4 +59,4 @@ void Inspecting::answer(Inspection seen) {
   answer_({std::move(seen), asked_us_, wall_clock_us()});
 }
 
-}  // namespace corro::agent
+}  // namespace corro::launcher::agent

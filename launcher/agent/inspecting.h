@@ -7,7 +7,7 @@
 #include "launcher/agent/protocol.h"
 #include "launcher/machine/errand.h"
 
-namespace corro::agent {
+namespace corro::launcher::agent {
 
 // One Inspect under way, in a process of its own, while the agent goes on.  Answers once, from the
 // loop that it belongs to; not when it is destroyed before.
@@ -26,4 +26,4 @@ class Inspecting {
   Loop::Timer end_;
 };
 
-}  // namespace corro::agent
+}  // namespace corro::launcher::agent

@@ -10,7 +10,7 @@
 
 #include "base/text.h"
 
-namespace corro::agent {
+namespace corro::launcher::agent {
 
 namespace {
 
@@ -134,4 +134,4 @@ std::string OomVerdict::text() const {
   return text;
 }
 
-}  // namespace corro::agent
+}  // namespace corro::launcher::agent

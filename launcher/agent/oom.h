@@ -12,7 +12,7 @@
 #include "base/fd.h"
 #include "launcher/agent/cgroup.h"
 
-namespace corro::agent {
+namespace corro::launcher::agent {
 
 // Whether the kernel killed a worker, or what it had started, because memory was short.
 struct OomVerdict {
@@ -71,4 +71,4 @@ class OomWatch {
   std::deque<OomKill> kills_;
 };
 
-}  // namespace corro::agent
+}  // namespace corro::launcher::agent

@@ -20,7 +20,7 @@
 
 // What the launcher and a host's agent say to each other; PROTOCOL.md has the bytes.  A worker is
 // known by its rank.
-namespace corro::agent {
+namespace corro::launcher::agent {
 
 // Down: from the launcher.
 
@@ -325,4 +325,4 @@ inline constexpr std::size_t kInputBytes = 64 << 10;
 inline constexpr std::size_t kOutputWindow = 1 << 20;
 inline constexpr std::size_t kAckBytes = kOutputWindow / 8;  // that are worth an Ack
 
-}  // namespace corro::agent
+}  // namespace corro::launcher::agent

@@ -4,7 +4,7 @@
 
 #include "base/fd.h"
 
-namespace corro::agent {
+namespace corro::launcher::agent {
 
 std::optional<std::string> read_small(const std::string& path, std::size_t most) {
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
@@ -21,4 +21,4 @@ std::optional<std::string> read_small(const std::string& path, std::size_t most)
   return text;
 }
 
-}  // namespace corro::agent
+}  // namespace corro::launcher::agent

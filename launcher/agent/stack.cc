@@ -12,7 +12,7 @@
 #include <memory>
 #include <optional>
 
-namespace corro::agent {
+namespace corro::launcher::agent {
 
 // The header is for the types only.  Linked it would be one more thing that every host must have;
 // opened at run time it is there or not.
@@ -191,4 +191,4 @@ std::vector<std::string> StackReader::frames(pid_t pid, std::size_t most) const 
   return out;
 }
 
-}  // namespace corro::agent
+}  // namespace corro::launcher::agent

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace corro::agent {
+namespace corro::launcher::agent {
 
 // Reads the native stack of another process's main thread, by elfutils' libdw if this machine has
 // it.  The thread stands still for some milliseconds, and the caller is its tracer for that time.
@@ -33,4 +33,4 @@ std::string frame_text(const char* function, std::string_view library_path);
 // Whether a frame is the interpreter's own, which is the same whatever the program does.
 bool is_interpreter(std::string_view frame);
 
-}  // namespace corro::agent
+}  // namespace corro::launcher::agent

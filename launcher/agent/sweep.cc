@@ -14,7 +14,7 @@
 #include "launcher/agent/evidence.h"
 #include "launcher/agent/small_file.h"
 
-namespace corro {
+namespace corro::launcher {
 
 void adopt_orphans() {
   CORRO_ASSERT(::prctl(PR_SET_CHILD_SUBREAPER, 1) == 0);
@@ -71,4 +71,4 @@ std::vector<pid_t> sweep(Duration patience) {
   return {};
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -7,7 +7,7 @@
 
 #include "base/time.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // Makes this process the parent of whatever its descendants leave behind, so that none escapes
 // by setsid or a double fork.
@@ -29,4 +29,4 @@ std::vector<pid_t> sweep(Duration patience);
 // What agent and guard have of it, one after the other, so that the end comes within a second.
 inline constexpr Duration kStuck = std::chrono::milliseconds(200);
 
-}  // namespace corro
+}  // namespace corro::launcher

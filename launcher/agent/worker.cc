@@ -7,7 +7,7 @@
 #include <csignal>
 #include <utility>
 
-namespace corro::agent {
+namespace corro::launcher::agent {
 
 namespace {
 
@@ -139,4 +139,4 @@ void Worker::ended() {
     }
 }
 
-}  // namespace corro::agent
+}  // namespace corro::launcher::agent

@@ -10,7 +10,7 @@
 #include "launcher/agent/cgroup.h"
 #include "launcher/agent/protocol.h"
 
-namespace corro::agent {
+namespace corro::launcher::agent {
 
 // A worker as its agent has it: a process group, and two pipes that are read while there is room
 // for more output.
@@ -72,4 +72,4 @@ class Worker {
   bool input_ends_ = false;
 };
 
-}  // namespace corro::agent
+}  // namespace corro::launcher::agent

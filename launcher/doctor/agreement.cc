@@ -2,7 +2,7 @@
 
 #include <map>
 
-namespace corro::doctor {
+namespace corro::launcher::doctor {
 
 Agreement::Agreement(const Consultation& consultation, const Value& value) {
   std::vector<std::pair<const HostReport*, std::string>> all;
@@ -19,4 +19,4 @@ Agreement::Agreement(const Consultation& consultation, const Value& value) {
     if (each.second != usual_) odd_.push_back(std::move(each));
 }
 
-}  // namespace corro::doctor
+}  // namespace corro::launcher::doctor

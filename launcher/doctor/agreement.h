@@ -7,7 +7,7 @@
 
 #include "launcher/doctor/consultation.h"
 
-namespace corro::doctor {
+namespace corro::launcher::doctor {
 
 // Whether all hosts that were seen have the same of something.  What most have is usual; if two
 // values are as frequent, the one that comes first.
@@ -27,4 +27,4 @@ class Agreement {
   std::vector<std::pair<const HostReport*, std::string>> odd_;
 };
 
-}  // namespace corro::doctor
+}  // namespace corro::launcher::doctor

@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "launcher/doctor/ledger.h"
 
-namespace corro::doctor {
+namespace corro::launcher::doctor {
 
 namespace {
 
@@ -188,4 +188,4 @@ void check_files(const Consultation& consultation, Ledger& to) {
   }
 }
 
-}  // namespace corro::doctor
+}  // namespace corro::launcher::doctor

@@ -5,7 +5,7 @@
 #include "launcher/doctor/agreement.h"
 #include "launcher/doctor/ledger.h"
 
-namespace corro::doctor {
+namespace corro::launcher::doctor {
 
 namespace {
 
@@ -91,4 +91,4 @@ void check_gpus(const Consultation& consultation, Ledger& to) {
     }
 }
 
-}  // namespace corro::doctor
+}  // namespace corro::launcher::doctor

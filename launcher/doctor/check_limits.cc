@@ -4,7 +4,7 @@
 
 #include "launcher/doctor/ledger.h"
 
-namespace corro::doctor {
+namespace corro::launcher::doctor {
 
 namespace {
 
@@ -118,4 +118,4 @@ void check_limits(const Consultation& consultation, Ledger& to) {
   }
 }
 
-}  // namespace corro::doctor
+}  // namespace corro::launcher::doctor

@@ -5,7 +5,7 @@
 #include "launcher/doctor/agreement.h"
 #include "launcher/doctor/ledger.h"
 
-namespace corro::doctor {
+namespace corro::launcher::doctor {
 
 namespace {
 
@@ -71,4 +71,4 @@ void check_machines(const Consultation& consultation, Ledger& to) {
                       trouble.text});
 }
 
-}  // namespace corro::doctor
+}  // namespace corro::launcher::doctor

@@ -6,7 +6,7 @@
 
 #include "launcher/doctor/ledger.h"
 
-namespace corro::doctor {
+namespace corro::launcher::doctor {
 
 namespace {
 
@@ -141,4 +141,4 @@ void check_network(const Consultation& consultation, Ledger& to) {
   check_common(consultation, ways, to);
 }
 
-}  // namespace corro::doctor
+}  // namespace corro::launcher::doctor

@@ -4,7 +4,7 @@
 
 #include "launcher/doctor/ledger.h"
 
-namespace corro::doctor {
+namespace corro::launcher::doctor {
 
 namespace {
 
@@ -114,4 +114,4 @@ void check_reach(const Consultation& consultation, Ledger& to) {
   }
 }
 
-}  // namespace corro::doctor
+}  // namespace corro::launcher::doctor

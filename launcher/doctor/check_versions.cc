@@ -7,7 +7,7 @@
 #include "launcher/doctor/agreement.h"
 #include "launcher/doctor/ledger.h"
 
-namespace corro::doctor {
+namespace corro::launcher::doctor {
 
 namespace {
 
@@ -151,4 +151,4 @@ void check_versions(const Consultation& consultation, Ledger& to) {
   check_driver(consultation, to);
 }
 
-}  // namespace corro::doctor
+}  // namespace corro::launcher::doctor

@@ -9,7 +9,7 @@
 #include "launcher/machine/inspection.h"
 
 // What was found out about the hosts of a job.  `diagnose` says what it means.
-namespace corro::doctor {
+namespace corro::launcher::doctor {
 
 // What stood in the way to a host.
 struct Barrier {
@@ -81,4 +81,4 @@ struct Consultation {
   bool operator==(const Consultation&) const = default;
 };
 
-}  // namespace corro::doctor
+}  // namespace corro::launcher::doctor

@@ -2,7 +2,7 @@
 
 #include "launcher/doctor/ledger.h"
 
-namespace corro::doctor {
+namespace corro::launcher::doctor {
 
 std::vector<Finding> diagnose(const Consultation& consultation) {
   Ledger ledger(consultation);
@@ -12,4 +12,4 @@ std::vector<Finding> diagnose(const Consultation& consultation) {
   return ledger.findings();
 }
 
-}  // namespace corro::doctor
+}  // namespace corro::launcher::doctor

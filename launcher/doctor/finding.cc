@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-namespace corro::doctor {
+namespace corro::launcher::doctor {
 
 std::string_view name_of(Severity severity) {
   switch (severity) {
@@ -51,4 +51,4 @@ Result<std::vector<HostSpec>> exclude_bad(std::vector<HostSpec> hosts,
   return hosts;
 }
 
-}  // namespace corro::doctor
+}  // namespace corro::launcher::doctor

@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "launcher/hosts/hosts.h"
 
-namespace corro::doctor {
+namespace corro::launcher::doctor {
 
 enum class Severity { bad, warning, note };
 std::string_view name_of(Severity);
@@ -55,4 +55,4 @@ int exit_code(std::span<const Finding>);
 // remain for `np` workers.
 Result<std::vector<HostSpec>> exclude_bad(std::vector<HostSpec>, std::span<const Finding>, int np);
 
-}  // namespace corro::doctor
+}  // namespace corro::launcher::doctor

@@ -7,7 +7,7 @@
 
 #include "base/text.h"
 
-namespace corro::doctor {
+namespace corro::launcher::doctor {
 
 namespace {
 
@@ -93,4 +93,4 @@ std::vector<Finding> Ledger::findings() const {
   return out;
 }
 
-}  // namespace corro::doctor
+}  // namespace corro::launcher::doctor

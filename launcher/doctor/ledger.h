@@ -6,7 +6,7 @@
 #include "launcher/doctor/consultation.h"
 #include "launcher/doctor/finding.h"
 
-namespace corro::doctor {
+namespace corro::launcher::doctor {
 
 // What to do about it: a command for the host itself, or for whoever sits here, in which %h stands
 // for the host; without it, once is enough for all.
@@ -61,4 +61,4 @@ void check_versions(const Consultation&, Ledger&);
 void check_gpus(const Consultation&, Ledger&);
 void check_network(const Consultation&, Ledger&);
 
-}  // namespace corro::doctor
+}  // namespace corro::launcher::doctor

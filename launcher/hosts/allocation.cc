@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "launcher/hosts/gathering.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -268,4 +268,4 @@ Found find_allocation(const ReadVariable& variable, const ReadFile& file) {
   return kNone;
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

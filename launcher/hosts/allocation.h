@@ -7,7 +7,7 @@
 
 #include "launcher/hosts/hosts.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // The hosts that a cluster's scheduler gave to this job.
 struct Allocation {
@@ -22,4 +22,4 @@ using ReadVariable = std::function<std::optional<std::string>(const std::string&
 // no scheduler.  An error: there is one, but what it says cannot be used.
 Result<std::optional<Allocation>> find_allocation(const ReadVariable&, const ReadFile&);
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -10,7 +10,7 @@
 #include "launcher/hosts/item.h"
 #include "launcher/hosts/node_list.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -185,4 +185,4 @@ Result<Hosts> exclude(Hosts hosts, const Text& text) {
   return left;
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -11,7 +11,7 @@
 #include "base/process.h"
 #include "launcher/hosts/hosts.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -78,4 +78,4 @@ Result<std::string> run_discovery_script(const std::string& script, Deadline dea
   return Script(*pid, std::move(pipe->read_end)).run(script, deadline);
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

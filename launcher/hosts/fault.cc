@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -27,4 +27,4 @@ Fault misplaced_character(std::string_view text, std::size_t i, std::size_t at,
           ""};
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -6,7 +6,7 @@
 #include "base/complaint.h"
 #include "base/result.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // What is wrong with a part of a text, before it is known whose text it is.
 struct Fault {
@@ -23,4 +23,4 @@ using Parsed = Result<T, Fault>;
 Fault misplaced_character(std::string_view text, std::size_t i, std::size_t at,
                           std::string_view where);
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -6,7 +6,7 @@
 #include <bit>
 #include <functional>
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -102,4 +102,4 @@ Parsed<Unit> Gathering::merge(HostSpec& into, const HostSpec& host, Spot spot) {
   return Unit{};
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -9,7 +9,7 @@
 #include "launcher/hosts/hosts.h"
 #include "launcher/hosts/item.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // Finds hosts by their names.  Much of the time that a long host file takes is spent here, so it is
 // one flat table instead of a node for each.
@@ -56,4 +56,4 @@ class Gathering {
   std::vector<std::string> left_out_;
 };
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -9,7 +9,7 @@
 #include "launcher/hosts/gathering.h"
 #include "launcher/hosts/hosts.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -309,4 +309,4 @@ Result<HostList> parse_host_file(const Text& text) {
   return HostFile(text).read();
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

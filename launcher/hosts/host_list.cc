@@ -5,7 +5,7 @@
 #include "launcher/hosts/gathering.h"
 #include "launcher/hosts/hosts.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -105,4 +105,4 @@ Result<std::vector<std::string>> parse_node_list(const Text& text) {
   return names;
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -6,7 +6,7 @@
 
 #include "launcher/hosts/node_list.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -80,4 +80,4 @@ std::string print_hosts(std::span<const HostSpec> hosts, HostFormat format) {
   return {};
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

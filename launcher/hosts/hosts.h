@@ -11,7 +11,7 @@
 #include "base/complaint.h"
 #include "base/result.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // A host as the user named it.  `localhost` and `127.0.0.1` are two hosts.
 struct HostSpec {
@@ -77,4 +77,4 @@ std::set<std::string> names_of_this_machine();
 // Pure: whether a host is this machine, going by its names alone.
 bool is_this_machine(std::string_view host, const std::set<std::string>& names);
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "launcher/hosts/hosts.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -185,4 +185,4 @@ Parsed<Item> parse_item(std::string_view text, std::size_t at, AddressStyle styl
   return item;
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -7,7 +7,7 @@
 #include "launcher/hosts/fault.h"
 #include "launcher/hosts/node_list.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // One mention of hosts: "user@rack[1-2]:8", "public/10.0.0.1:4".  Borrows from the text.
 struct Item {
@@ -51,4 +51,4 @@ std::string repaired(std::string_view item);
 // "four" is "4"; others stay what they are.
 std::string_view in_digits(std::string_view number);
 
-}  // namespace corro
+}  // namespace corro::launcher

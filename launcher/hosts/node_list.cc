@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -200,4 +200,4 @@ std::string fold_names(std::span<const std::string_view> names) {
   return out;
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

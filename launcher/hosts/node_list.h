@@ -8,7 +8,7 @@
 
 #include "launcher/hosts/fault.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // Longer than any DNS name.
 inline constexpr std::size_t kNameLimit = 255;
@@ -57,4 +57,4 @@ void append_host(std::string& to, std::string_view name);
 // "node[01-04,07],login" for names in this order.
 std::string fold_names(std::span<const std::string_view>);
 
-}  // namespace corro
+}  // namespace corro::launcher

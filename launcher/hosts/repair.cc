@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "launcher/hosts/item.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -126,4 +126,4 @@ std::string repaired(std::string_view item) {
   return "";
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -11,7 +11,7 @@
 
 #include "launcher/hosts/hosts.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -81,4 +81,4 @@ std::set<std::string> names_of_this_machine() {
   return names;
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -21,7 +21,7 @@
 #include "launcher/plan/plan.h"
 #include "launcher/session/session.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -426,4 +426,4 @@ std::string doctor_command(const JobSpec& spec) {
   return text;
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -6,7 +6,7 @@
 #include "launcher/doctor/consultation.h"
 #include "launcher/job/job.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // How far a consultation is.
 struct ConsultProgress {
@@ -25,4 +25,4 @@ doctor::Consultation consult(const JobSpec&, const WatchConsult&, Look = Look::a
 // Pure.  What a user types to have the hosts of a job looked at, by the same ways.
 std::string doctor_command(const JobSpec&);
 
-}  // namespace corro
+}  // namespace corro::launcher

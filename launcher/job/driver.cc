@@ -11,7 +11,7 @@
 #include "launcher/network/interfaces.h"
 #include "launcher/output/files.h"
 
-namespace corro {
+namespace corro::launcher {
 
 using namespace std::chrono_literals;
 
@@ -311,7 +311,8 @@ std::optional<heard::Unfit> Driver::open_store() {
   const auto way = wayfinding_.way_to(Addressing::kLauncher);
   if (!way) return for_want_of_a_way(way.error(), spec_);
   wayfinding_.close_doors();
-  auto store = StoreServer::start(loop_, {way->ip, 0}, setting_.key, {}, setting_.ports);
+  auto store =
+      rendezvous::StoreServer::start(loop_, {way->ip, 0}, setting_.key, {}, setting_.ports);
   if (!store)
     return heard::Unfit{plan_.hosts().front(),
                         std::move(store.error()).during("starting the job's store").text(),
@@ -488,4 +489,4 @@ void Driver::carry_out(const order::Finish&) {
   loop_.stop();
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -21,7 +21,7 @@
 #include "launcher/supervise/supervisor.h"
 #include "rendezvous/store_server.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // Carries what the sessions say to the supervisor, and what it decides to sessions and store.
 // Decides nothing itself.
@@ -105,10 +105,10 @@ class Driver {
   std::map<std::string, std::size_t> unacknowledged_;         // the same: bytes of output
   std::map<int, Doing> doings_;                               // by rank, once the job has failed
   Wayfinding wayfinding_;
-  std::map<std::string, Door> ways_;    // to each host, once they are known
-  std::unique_ptr<StoreServer> store_;  // the same
-  std::vector<Place> places_;           // by rank, once all hosts are known
-  std::optional<Recipes> recipes_;      // the same
+  std::map<std::string, Door> ways_;                // to each host, once they are known
+  std::unique_ptr<rendezvous::StoreServer> store_;  // the same
+  std::vector<Place> places_;                       // by rank, once all hosts are known
+  std::optional<Recipes> recipes_;                  // the same
   Feeder feeder_;
 
   // Given back with this driver: when no process is left to be ended, a signal may end us, who
@@ -122,4 +122,4 @@ class Driver {
   news::RoseUp rise_;
 };
 
-}  // namespace corro
+}  // namespace corro::launcher

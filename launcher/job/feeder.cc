@@ -8,7 +8,7 @@
 
 #include "launcher/agent/protocol.h"
 
-namespace corro {
+namespace corro::launcher {
 
 using namespace std::chrono_literals;
 
@@ -73,4 +73,4 @@ void Feeder::read_once() {
   go_on();
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

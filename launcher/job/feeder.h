@@ -6,7 +6,7 @@
 #include "base/bytes.h"
 #include "base/loop.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // What the launcher is given to read, for the workers that are to have it.  Reads no more than the
 // slowest of them takes.
@@ -44,4 +44,4 @@ class Feeder {
   bool ended_ = false;
 };
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -2,7 +2,7 @@
 
 #include "launcher/network/interfaces.h"
 
-namespace corro {
+namespace corro::launcher {
 
 std::set<std::string> hosts_here(const Plan& plan) {
   const auto names = names_of_this_machine();
@@ -21,4 +21,4 @@ Result<Unit> check_interfaces_here(const Placement& placement, const Plan& plan)
                           others);
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

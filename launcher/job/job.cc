@@ -10,7 +10,7 @@
 #include "launcher/plan/recipe.h"
 #include "rendezvous/store_server.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -57,4 +57,4 @@ Result<Outcome> run_job(const JobSpec& spec, const Wording& wording) {
   return outcome;
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

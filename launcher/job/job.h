@@ -17,7 +17,7 @@
 #include "launcher/plan/recipe.h"
 #include "launcher/supervise/outcome.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // Who reads what the launcher is given to read.
 struct StdinTo {
@@ -114,4 +114,4 @@ bool is_detail(const News&);
 // started.  SIGINT, SIGTERM and SIGHUP to this process meanwhile end the job.
 Result<Outcome> run_job(const JobSpec&, const Wording&);
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -12,7 +12,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -122,4 +122,4 @@ void write_memory(const std::string& text) {
     ::unlinkat(folder.get(), fresh.c_str(), 0);
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -7,7 +7,7 @@
 
 #include "launcher/output/tag.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // By which address each host was reached, by its name.
 using KnownWays = std::map<std::string, std::string>;
@@ -26,4 +26,4 @@ std::string remember(std::string_view memory, std::string_view question, const K
 std::string read_memory();
 void write_memory(const std::string&);
 
-}  // namespace corro
+}  // namespace corro::launcher

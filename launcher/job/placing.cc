@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -118,4 +118,4 @@ agent::Opener opener_for(const HostSpec& host, const Placement& placement, const
   return {host.name, Bytes(key.bytes.begin(), key.bytes.end()), placement.interfaces, host.address};
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

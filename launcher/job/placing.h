@@ -11,7 +11,7 @@
 #include "launcher/job/job.h"
 #include "launcher/plan/plan.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // What one worker gets of its host.
 struct Place {
@@ -41,4 +41,4 @@ int natural_slots(const JobSpec&, const std::string& host, const std::vector<Gpu
 // Pure.  How a host is to open doors for the others of this job.
 agent::Opener opener_for(const HostSpec&, const Placement&, const Key&);
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -19,7 +19,7 @@
 #include "launcher/job/here.h"
 #include "launcher/machine/script.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -218,4 +218,4 @@ Preview preview(const JobSpec& spec, const WatchConsult& watch) {
   return out;
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -8,7 +8,7 @@
 #include "launcher/job/job.h"
 #include "launcher/plan/plan.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // One thing that was looked at before a job.
 struct Check {
@@ -32,4 +32,4 @@ struct Preview {
 // Goes to other machines if the job would; see consult().
 Preview preview(const JobSpec&, const WatchConsult& = {});
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-namespace corro {
+namespace corro::launcher {
 
 std::string Progress::text() const {
   if (hosts_ready < hosts) return fmt::format("starting: {} of {} hosts ready", hosts_ready, hosts);
@@ -12,4 +12,4 @@ std::string Progress::text() const {
   return {};
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

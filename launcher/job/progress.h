@@ -2,7 +2,7 @@
 
 #include <string>
 
-namespace corro {
+namespace corro::launcher {
 
 // How far a job has risen, for whoever waits at a terminal.
 struct Progress {
@@ -15,4 +15,4 @@ struct Progress {
   std::string text() const;
 };
 
-}  // namespace corro
+}  // namespace corro::launcher

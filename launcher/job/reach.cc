@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
-namespace corro {
+namespace corro::launcher {
 
 bool takes_ssh_options(const Reach& reach) {
   if (reach.rsh_agent.empty()) return true;
@@ -28,4 +28,4 @@ Command agent_command(const std::string& self, const HostSpec& host, const Reach
   return command;
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -8,7 +8,7 @@
 #include "launcher/pipe/pipe.h"
 #include "launcher/session/session.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // How hosts that are not this machine are reached.
 struct Reach {
@@ -29,4 +29,4 @@ bool takes_ssh_options(const Reach&);
 Command agent_command(const std::string& self, const HostSpec&, const Reach&, bool here,
                       Duration patience);
 
-}  // namespace corro
+}  // namespace corro::launcher

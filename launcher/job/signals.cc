@@ -3,7 +3,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
-namespace corro {
+namespace corro::launcher {
 
 // One that we were started with ignored (nohup, a background job) stays ignored.
 Signals::Signals() {
@@ -37,4 +37,4 @@ std::optional<int> Signals::next() {
   return static_cast<int>(info.ssi_signo);
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

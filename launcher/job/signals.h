@@ -5,7 +5,7 @@
 
 #include "base/fd.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // The signals by which a user ends, stops or speaks to a job.  While this lives they are read here
 // and do nothing else; after it they do again what they did before.
@@ -25,4 +25,4 @@ class Signals {
   Fd fd_;
 };
 
-}  // namespace corro
+}  // namespace corro::launcher

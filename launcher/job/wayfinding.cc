@@ -8,7 +8,7 @@
 #include "launcher/job/placing.h"
 #include "launcher/network/interfaces.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -36,7 +36,7 @@ void Wayfinding::open_doors() {
 
 std::optional<agent::Opener> Wayfinding::opener_for(const HostSpec& host) const {
   if (!is_elsewhere_) return std::nullopt;
-  return corro::opener_for(host, spec_.placement, key_);
+  return launcher::opener_for(host, spec_.placement, key_);
 }
 
 void Wayfinding::has_doors(const std::string& host, const std::vector<Door>& doors) {
@@ -91,4 +91,4 @@ void Wayfinding::remember_ways() const {
     write_memory(remember(read_memory(), question(), ways, std::chrono::system_clock::now()));
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

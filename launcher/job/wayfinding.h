@@ -11,7 +11,7 @@
 #include "launcher/network/addressing.h"
 #include "launcher/network/reception.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // Finds out by which addresses the hosts of a job and the launcher reach each other: the launcher
 // opens doors, each agent says which it has, all knock where they will have to connect to, and the
@@ -54,4 +54,4 @@ class Wayfinding {
   std::optional<Reception> reception_;
 };
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -192,4 +192,4 @@ std::vector<std::vector<std::string>> binding_rows(const std::vector<BindingRepo
   return rows;
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -8,7 +8,7 @@
 #include "launcher/machine/topology.h"
 
 // Which worker runs on which CPUs.  Pure.
-namespace corro {
+namespace corro::launcher {
 
 // core  each worker has cores of its own, with all their hardware threads: as many as everybody
 //       else, near its GPU; what cannot be divided stays free
@@ -44,4 +44,4 @@ struct BindingReport {
 // Cells, the titles first: rank, host, cpus ("0-3,8"), numa, gpu.  "-" is none.
 std::vector<std::vector<std::string>> binding_rows(const std::vector<BindingReport>&);
 
-}  // namespace corro
+}  // namespace corro::launcher

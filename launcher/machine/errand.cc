@@ -11,7 +11,7 @@
 #include <array>
 #include <csignal>
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -125,4 +125,4 @@ void Errand::reap_it() {
                                     : ExitStatus::killed(info.si_status);
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -9,7 +9,7 @@
 #include "base/fd.h"
 #include "base/time.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // A question that may never be answered, such as one to a sick driver or a dead file server, put by
 // a forked child.
@@ -56,4 +56,4 @@ class Errand {
   std::optional<ExitStatus> end_;
 };
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -6,7 +6,7 @@
 #include "launcher/machine/errand.h"
 #include "launcher/machine/nvml_reader.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -57,4 +57,4 @@ Result<std::vector<Gpu>> find_gpus(const GpuSource& source) {
   return gpus;
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

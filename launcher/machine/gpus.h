@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "base/time.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // A process that computes on a GPU.
 struct GpuHolder {
@@ -59,4 +59,4 @@ struct GpuSource {
 // child meanwhile, which it reaps itself.
 Result<std::vector<Gpu>> find_gpus(const GpuSource& = {});
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -27,7 +27,7 @@
 #include "launcher/machine/python.h"
 #include "launcher/machine/script.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -331,4 +331,4 @@ Inspection inspect(const InspectionRequest& request, Deadline deadline) {
   return out;
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

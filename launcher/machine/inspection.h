@@ -10,7 +10,7 @@
 #include "base/time.h"
 #include "launcher/machine/gpus.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // What the kernel lets a process have.
 struct Limit {
@@ -135,4 +135,4 @@ std::string machine_identity(const std::string& root = "");
 // Where this process may run.
 std::uint32_t usable_cores();
 
-}  // namespace corro
+}  // namespace corro::launcher

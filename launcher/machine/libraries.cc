@@ -8,7 +8,7 @@
 
 #include "base/text.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -103,4 +103,4 @@ std::string driver_version(std::string_view text) {
   return found == words.end() ? "" : std::string(*found);
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

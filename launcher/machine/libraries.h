@@ -6,7 +6,7 @@
 
 #include "launcher/machine/inspection.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // Where the loader would look, in its order, and then where CUDA and the driver are by custom.
 std::vector<std::string> library_folders(std::string_view ld_library_path,
@@ -19,4 +19,4 @@ std::vector<Installed> find_libraries(const std::vector<std::string>& env, const
 // Of /proc/driver/nvidia/version: "NVRM version: … Kernel Module  535.104.05  Sat Aug 19 …".
 std::string driver_version(std::string_view text);
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -5,7 +5,7 @@
 // The part of NVIDIA's management library that we call, declared anew from its documentation
 // ("NVML API Reference").  Its ABI only grows, so this fits every driver since 2013; whatever came
 // later is looked for by name and may be missing.
-namespace corro::nvml {
+namespace corro::launcher::nvml {
 
 using Device = struct OpaqueDevice*;
 
@@ -62,4 +62,4 @@ using DeviceGetMigMode = Return(Device, unsigned* now, unsigned* after_reset);
 using DeviceGetNumber = Return(Device, unsigned*);  // MaxMigDeviceCount, the ids of instances
 using DeviceGetMigHandle = Return(Device, unsigned, Device*);
 
-}  // namespace corro::nvml
+}  // namespace corro::launcher::nvml

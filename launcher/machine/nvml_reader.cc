@@ -13,7 +13,7 @@
 #include "base/text.h"
 #include "launcher/machine/nvml.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -266,4 +266,4 @@ Result<std::vector<Gpu>> read_gpus_through_nvml(const std::string& library,
   return gpus;
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -6,7 +6,7 @@
 #include "base/result.h"
 #include "launcher/machine/gpus.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // What find_gpus does in its child: loads the library into this process, asks, and takes as long as
 // the driver takes.
@@ -16,4 +16,4 @@ Result<std::vector<Gpu>> read_gpus_through_nvml(const std::string& library,
 // "0000:3b:00.0", as in /sys, for NVML's "00000000:3B:00.0".
 std::string pci_address(std::string_view bus_id);
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -8,7 +8,7 @@
 #include "base/assert.h"
 #include "base/text.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -278,4 +278,4 @@ std::vector<PinningTrouble> compare_hosts(const std::vector<HostGpus>& hosts, Gp
                              listed(without), one ? "has" : "have", with, one ? "it" : "them")}};
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

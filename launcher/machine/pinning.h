@@ -12,7 +12,7 @@
 // A host shows its workers a list of devices: what CUDA_VISIBLE_DEVICES names there, else all GPUs,
 // and instead of a GPU that is split (MIG) its instances.  Slot i is given entry i, in the words of
 // the list, which CUDA understands as before.
-namespace corro {
+namespace corro::launcher {
 
 // indexed    a worker sees all the job's devices of its host, in order, for scripts that say
 //            set_device(local_rank); CORRO_GPU is its own among them
@@ -69,4 +69,4 @@ int count_devices(const HostGpus&);
 // Over all hosts of a job: those that have no GPU to show while others have.
 std::vector<PinningTrouble> compare_hosts(const std::vector<HostGpus>&, GpuPinning);
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -11,7 +11,7 @@
 #include "base/process.h"
 #include "base/text.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -131,4 +131,4 @@ Python parse_python_report(std::string_view text) {
   return out;
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -9,7 +9,7 @@
 
 #include "base/process.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -90,4 +90,4 @@ std::optional<FoundScript> look_for_script(const InspectionRequest& request) {
   return FoundScript{path, exists, false, Error::from_errno(path, number).text()};
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

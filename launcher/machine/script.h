@@ -6,7 +6,7 @@
 
 #include "launcher/machine/inspection.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // What an interpreter is told to run.
 struct Script {
@@ -22,4 +22,4 @@ std::optional<Script> script_of(std::span<const std::string> argv);
 // That of the request's command, as a worker would find it.
 std::optional<FoundScript> look_for_script(const InspectionRequest&);
 
-}  // namespace corro
+}  // namespace corro::launcher

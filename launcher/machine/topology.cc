@@ -9,7 +9,7 @@
 #include <cerrno>
 #include <memory>
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -118,4 +118,4 @@ Result<Topology> read_topology(const std::string& library) {
   return topology;
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

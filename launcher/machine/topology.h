@@ -7,7 +7,7 @@
 #include "base/codec.h"
 #include "base/result.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // CPUs as the kernel counts them (hardware threads), in ascending order.
 using Cpus = std::vector<std::int32_t>;
@@ -32,4 +32,4 @@ struct Topology {
 // describe another machine, as hwloc has it, all of whose CPUs are then allowed.
 Result<Topology> read_topology(const std::string& library = "libhwloc.so.15");
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -118,4 +118,4 @@ Result<Door, Unmet> Addressing::way_to(const std::string& host) const {
                fmt::format("is reached by no address that is good for all: {}", list_of(doors))};
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

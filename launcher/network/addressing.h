@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "launcher/network/door.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // Why hosts do not find each other, and which is to blame.
 struct Unmet {
@@ -58,4 +58,4 @@ class Addressing {
   std::map<std::string, Door> assumed_;
 };
 
-}  // namespace corro
+}  // namespace corro::launcher

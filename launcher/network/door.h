@@ -6,7 +6,7 @@
 
 #include "base/codec.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // An address of a host where somebody listens, to find out who can reach it.
 struct Door {
@@ -35,4 +35,4 @@ struct Opening {
   bool operator==(const Opening&) const = default;
 };
 
-}  // namespace corro
+}  // namespace corro::launcher

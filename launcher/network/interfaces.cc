@@ -12,7 +12,7 @@
 #include <fstream>
 #include <memory>
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -98,4 +98,4 @@ Result<Unit> check_interfaces(std::span<const std::string> interfaces, std::span
                   there.empty() ? "none" : fmt::format("{}", fmt::join(there, ", "))));
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

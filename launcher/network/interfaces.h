@@ -7,7 +7,7 @@
 #include "base/result.h"
 #include "launcher/network/door.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // The addresses by which others might reach this machine, with no port yet: of interfaces that are
 // up, without loopback and what is good on one link only.
@@ -32,4 +32,4 @@ std::vector<std::string> present(std::span<const std::string> interfaces,
 Result<Unit> check_interfaces(std::span<const std::string> interfaces, std::span<const Door> here,
                               bool others);
 
-}  // namespace corro
+}  // namespace corro::launcher

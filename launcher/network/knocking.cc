@@ -5,7 +5,7 @@
 #include "base/socket.h"
 #include "launcher/network/reception.h"
 
-namespace corro {
+namespace corro::launcher {
 
 using namespace std::chrono_literals;
 
@@ -91,4 +91,4 @@ void Knocking::end() {
       [done = std::exchange(done_, {}), openings = std::move(openings_)] { done(openings); });
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -10,7 +10,7 @@
 #include "base/crypto.h"
 #include "launcher/network/door.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // Knocks at all doors of some hosts at once.  Ends when each has opened or cannot; for those that
 // keep silent it does not wait long once every host has opened one.
@@ -48,4 +48,4 @@ class Knocking {
   bool hurried_ = false;
 };
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -1,6 +1,6 @@
 #include "launcher/network/reception.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -53,4 +53,4 @@ void Reception::let_in(int listener) {
                       .on_proved = {}});
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -11,7 +11,7 @@
 #include "base/socket.h"
 #include "launcher/network/door.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // Opens a door at each of some addresses.  Whoever knocks has to prove the job's key before the
 // door opens, and finds nothing behind it: what counts is that it could be reached.
@@ -46,4 +46,4 @@ class Reception {
 // What the proof at a door is for.
 std::string door_purpose(const std::string& host);
 
-}  // namespace corro
+}  // namespace corro::launcher

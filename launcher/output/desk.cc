@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <utility>
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -151,4 +151,4 @@ void OutputDesk::settle() {
   terminal_.reset();
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

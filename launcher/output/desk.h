@@ -13,7 +13,7 @@
 #include "launcher/output/line_tagger.h"
 #include "launcher/output/printer.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // Where the workers' words go: with a tag in front of each line to the launcher's own stdout and
 // stderr, and to files of their own where the user wants them.
@@ -78,4 +78,4 @@ class OutputDesk {
   std::optional<Printer> keeper_;  // last: it hands on to the terminal
 };
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -40,4 +40,4 @@ Result<OutputFiles> OutputFiles::open(const std::string& directory, int size) {
   return out;
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -8,7 +8,7 @@
 #include "launcher/output/printer.h"
 #include "launcher/output/stream.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // "rank.07": as many digits as the greatest rank has, so that they sort.
 std::string folder_of(int rank, int size);
@@ -35,4 +35,4 @@ class OutputFiles {
   std::vector<Pair> files_;  // by rank
 };
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <utility>
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -64,4 +64,4 @@ std::string LineTagger::finish() {
   return out;
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -6,7 +6,7 @@
 
 #include "launcher/output/tag.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // Puts a tag in front of each line of one stream of one worker.  A line ends at '\n' or '\r', so
 // that progress bars come through as they are drawn.  What it returns is whole lines: two workers'
@@ -42,4 +42,4 @@ class LineTagger {
   bool inside_line_ = false;  // its beginning has been passed on already
 };
 
-}  // namespace corro
+}  // namespace corro::launcher

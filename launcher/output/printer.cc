@@ -9,7 +9,7 @@
 #include <string_view>
 #include <utility>
 
-namespace corro {
+namespace corro::launcher {
 
 using namespace std::chrono_literals;
 
@@ -130,4 +130,4 @@ void Printer::work() {
   }
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

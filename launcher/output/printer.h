@@ -14,7 +14,7 @@
 #include "base/time.h"
 #include "launcher/output/seam.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // How far somebody may lag behind.  Who has once used it up gets it back bit by bit, so that one
 // who is too slow for good costs the others little.
@@ -103,4 +103,4 @@ class Printer {
   std::thread thread_;  // last: it uses all of the above
 };
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -1,6 +1,6 @@
 #include "launcher/output/seam.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -23,4 +23,4 @@ void Seam::wrote(const Words& words) {
   last_ = words.speaker ? words.text.back() : '\n';
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

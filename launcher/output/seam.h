@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-namespace corro {
+namespace corro::launcher {
 
 // What somebody says next at a place that several share.
 struct Words {
@@ -34,4 +34,4 @@ class Seam {
   char last_ = '\n';
 };
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -1,6 +1,6 @@
 #pragma once
 
-namespace corro {
+namespace corro::launcher {
 
 // Which of a worker's two streams.
 enum class Stream { out, err };
@@ -8,4 +8,4 @@ constexpr Stream last_of(Stream) {
   return Stream::err;
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

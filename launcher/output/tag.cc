@@ -6,7 +6,7 @@
 #include <ctime>
 #include <optional>
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -109,4 +109,4 @@ std::string colored(std::string_view tag, int rank) {
   return fmt::format("\x1b[{}m{}\x1b[0m", 31 + rank % kColors, tag);
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

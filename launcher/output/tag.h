@@ -10,7 +10,7 @@
 #include "base/result.h"
 #include "launcher/output/stream.h"
 
-namespace corro {
+namespace corro::launcher {
 
 using WallTime = std::chrono::system_clock::time_point;
 
@@ -60,4 +60,4 @@ struct OutputStyle {
 // The tag in the colour of its rank, for terminals.
 std::string colored(std::string_view tag, int rank);
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -7,7 +7,7 @@
 #include "launcher/pipe/bootstrap.h"
 #include "launcher/pipe/program.h"
 
-namespace corro {
+namespace corro::launcher {
 
 using namespace std::chrono_literals;
 
@@ -43,7 +43,7 @@ class Starting {
   Starting(const Way& way, Program program)
       : way_(way), wire_(*way.wire), program_(program), talk_(random_hail(), std::move(program)) {}
 
-  Reach<StartedAgent> run() {
+  ReachResult<StartedAgent> run() {
     if (auto sent = send(talk_.script()); !sent) return sent.error();
     for (;;) {
       auto heard = read_from(wire_, Deadline::in(kPatience));
@@ -61,13 +61,13 @@ class Starting {
 
  private:
   // Who takes no more may have said why, which is read next.
-  Reach<Unit> send(std::string_view text) {
+  ReachResult<Unit> send(std::string_view text) {
     const auto sent = write_to(wire_, view_of(text), kPatience);
     if (!sent && sent.error().code() == Errc::timed_out) return explain(sent.error());
     return Unit{};
   }
 
-  Reach<Unit> stage(const Bootstrap::Need& need) {
+  ReachResult<Unit> stage(const Bootstrap::Need& need) {
     const auto bytes = read_program(program_);
     if (!bytes) return no_program(bytes.error());
     if (auto why = misfit(need, program_.machine, *bytes)) return with_host(*why, way_);
@@ -77,7 +77,7 @@ class Starting {
   }
 
   // Listens meanwhile: who cannot take it (a disk is full) says so and takes no more.
-  Reach<Unit> send_program(ByteView bytes) {
+  ReachResult<Unit> send_program(ByteView bytes) {
     constexpr std::size_t kPiece = 128 << 10;
     while (!bytes.empty()) {
       if (auto objection = overhear()) return std::move(*objection);
@@ -139,10 +139,10 @@ class Starting {
 
 }  // namespace
 
-Reach<StartedAgent> start_agent(const Way& way, const std::string& self) {
+ReachResult<StartedAgent> start_agent(const Way& way, const std::string& self) {
   auto program = find_program_file(self);
   if (!program) return no_program(program.error());
   return Starting(way, std::move(*program)).run();
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -1,9 +1,9 @@
 #pragma once
 
-#include "launcher/pipe/reach.h"
+#include "launcher/pipe/reach_result.h"
 #include "launcher/pipe/way.h"
 
-namespace corro {
+namespace corro::launcher {
 
 struct StartedAgent {
   Bytes first;  // what has come of its frames
@@ -12,6 +12,6 @@ struct StartedAgent {
 
 // Starts an agent by a way at whose other end is a shell that reads its input, bringing the
 // program `self` there if need be (empty: the one that runs).
-Reach<StartedAgent> start_agent(const Way&, const std::string& self);
+ReachResult<StartedAgent> start_agent(const Way&, const std::string& self);
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -5,7 +5,7 @@
 #include "base/text.h"
 #include "launcher/pipe/pipe.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -110,4 +110,4 @@ Result<Target> parse_pipe_arguments(std::span<const std::string> words) {
   return target;
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -1,6 +1,6 @@
 #include "launcher/pipe/back_off.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -23,4 +23,4 @@ Duration back_off(int failed_attempts, std::uint64_t seed) {
          Duration(static_cast<Duration::rep>(dice % static_cast<std::uint64_t>(middle.count())));
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -4,7 +4,7 @@
 
 #include "base/time.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // How often a host is tried that cannot be connected to; one that takes a connection and then
 // closes it, as an sshd does that has too much to do (its MaxStartups); and one whose name nobody
@@ -16,4 +16,4 @@ inline constexpr int kAttempts = 5, kAttemptsIfTurnedAway = 10, kAttemptsIfNamel
 // once do not come back at once.
 Duration back_off(int failed_attempts, std::uint64_t seed);
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace corro {
+namespace corro::launcher {
 
 std::string base64(ByteView bytes) {
   constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -16,4 +16,4 @@ std::string base64(ByteView bytes) {
   return out;
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -4,9 +4,9 @@
 
 #include "base/bytes.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // As in files of keys: with padding, in one line.
 std::string base64(ByteView);
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "launcher/agent/guard.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -223,4 +223,4 @@ std::optional<agent::Unreached> misfit(const Bootstrap::Need& need, const std::s
       "ldd --version"};
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -7,7 +7,7 @@
 #include "base/bytes.h"
 #include "launcher/agent/protocol.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // This program as a file: what another host needs to know to find the same one.
 struct Program {
@@ -84,4 +84,4 @@ class Bootstrap {
 std::optional<agent::Unreached> misfit(const Bootstrap::Need&, const std::string& own_machine,
                                        ByteView program);
 
-}  // namespace corro
+}  // namespace corro::launcher

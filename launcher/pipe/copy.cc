@@ -6,7 +6,7 @@
 #include "base/frame.h"
 #include "launcher/agent/protocol.h"
 
-namespace corro {
+namespace corro::launcher {
 
 using namespace std::chrono_literals;
 
@@ -160,4 +160,4 @@ std::optional<Error> copy_both_ways(Wire& wire, Bytes first, Shape shape) {
   return Copying(wire, shape).run(std::move(first));
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -4,7 +4,7 @@
 
 #include "launcher/pipe/wire.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // What goes up is held back until it is a whole frame, so that what the pipe itself has to say
 // never stands inside one.
@@ -18,4 +18,4 @@ std::optional<Error> copy_both_ways(Wire&, Bytes first, Shape);
 // How many of the bytes are whole frames; `malformed` if they cannot be frames.
 Result<std::size_t> whole_frames(ByteView);
 
-}  // namespace corro
+}  // namespace corro::launcher

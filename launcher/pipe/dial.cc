@@ -13,7 +13,7 @@
 #include "base/socket.h"
 #include "launcher/pipe/wire.h"
 
-namespace corro {
+namespace corro::launcher {
 
 using namespace std::chrono_literals;
 
@@ -139,4 +139,4 @@ Result<Dialled> dial(const std::vector<Address>& addresses, Duration silence, De
   }
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -6,7 +6,7 @@
 #include "base/fd.h"
 #include "base/time.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // The addresses of a name, in the order in which to try them.  `family`: "inet", "inet6", or
 // anything else for both.  `timed_out`: nobody could be asked; another time, maybe.
@@ -22,4 +22,4 @@ struct Dialled {
 // The connection is then watched: a link that is cut is noticed after `silence`.
 Result<Dialled> dial(const std::vector<Address>&, Duration silence, Deadline);
 
-}  // namespace corro
+}  // namespace corro::launcher

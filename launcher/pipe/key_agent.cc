@@ -13,7 +13,7 @@
 
 #include "launcher/pipe/base64.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -162,4 +162,4 @@ Result<Fd> connect_key_agent(const std::string& socket, KeyChoice choice) {
   return ours;
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

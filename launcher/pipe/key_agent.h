@@ -7,7 +7,7 @@
 #include "base/fd.h"
 #include "base/time.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // Which of the keys of an ssh agent are shown to a host, and in which order: those of files that
 // the user has named first, as ssh does; a host hears of no more than a few.
@@ -30,4 +30,4 @@ std::vector<std::string> certificates_of_agent(const std::string& socket, Deadli
 // too long: libssh would wait for ever.
 Result<Fd> connect_key_agent(const std::string& socket, KeyChoice);
 
-}  // namespace corro
+}  // namespace corro::launcher

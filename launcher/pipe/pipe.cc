@@ -11,7 +11,7 @@
 #include "launcher/pipe/proxy.h"
 #include "launcher/pipe/way.h"
 
-namespace corro {
+namespace corro::launcher {
 
 using namespace std::chrono_literals;
 
@@ -66,4 +66,4 @@ int run_pipe(const Target& target) {
   return tell_pipe(way.error());
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

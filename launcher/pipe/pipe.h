@@ -7,7 +7,7 @@
 #include "base/result.h"
 #include "base/time.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // What becomes of a host key that nobody has seen before.  A key that has changed always ends the
 // matter.  `from_config`: what StrictHostKeyChecking in the user's ssh configuration says.
@@ -41,4 +41,4 @@ Result<Target> parse_pipe_arguments(std::span<const std::string>);
 // or Unreached first.  Returns when either side has ended; the launcher's death is one.
 int run_pipe(const Target&);
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -14,7 +14,7 @@
 #include "base/crypto.h"
 #include "base/fd.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -117,4 +117,4 @@ Result<Bytes> read_program(const Program& program) {
   return bytes;
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

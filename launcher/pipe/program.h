@@ -4,7 +4,7 @@
 
 #include "launcher/pipe/bootstrap.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // `path` empty: the program that runs.
 Result<Program> find_program_file(const std::string& path);
@@ -15,4 +15,4 @@ Result<Bytes> read_program(const Program&);
 // `head`: how the file begins.
 std::string build_id(ByteView head);
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -13,7 +13,7 @@
 #include "base/process.h"
 #include "base/text.h"
 
-namespace corro {
+namespace corro::launcher {
 
 using namespace std::chrono_literals;
 
@@ -100,4 +100,4 @@ int tell_pipe(const agent::Unreached& barrier) {
   return kFirstCode + static_cast<int>(barrier.kind);
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

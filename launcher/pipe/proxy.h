@@ -10,7 +10,7 @@
 #include "base/time.h"
 #include "launcher/agent/protocol.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // A command that carries the bytes of a connection for us: ProxyCommand, or a pipe of our own to
 // the host before.  It ends when its owner does.
@@ -37,4 +37,4 @@ class Proxy {
 // How a pipe of ours says the same to the one that started it, with the exit code to end with.
 int tell_pipe(const agent::Unreached&);
 
-}  // namespace corro
+}  // namespace corro::launcher

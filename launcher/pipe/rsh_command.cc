@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -39,4 +39,4 @@ std::vector<std::string> rsh_command(const Target& target) {
   return argv;
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -5,7 +5,7 @@
 
 #include "launcher/pipe/pipe.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // What a --rsh-agent runs for a host.  `{host}` in its words stands for the host, or for user@host
 // where a user is given; where there is none, that follows.  The last word is the command there:
@@ -14,4 +14,4 @@ namespace corro {
 // exec, ip netns exec).
 std::vector<std::string> rsh_command(const Target&);
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -10,7 +10,7 @@
 #include "launcher/pipe/rsh_command.h"
 #include "launcher/pipe/way.h"
 
-namespace corro {
+namespace corro::launcher {
 
 using namespace std::chrono_literals;
 
@@ -106,7 +106,7 @@ std::string joined(const std::vector<std::string>& words) {
 
 }  // namespace
 
-Reach<Way> rsh_way(const Target& target) {
+ReachResult<Way> rsh_way(const Target& target) {
   auto argv = rsh_command(target);
   const TimePoint began = Clock::now();
   auto wire = start_command(argv);
@@ -125,4 +125,4 @@ Reach<Way> rsh_way(const Target& target) {
   return way;
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

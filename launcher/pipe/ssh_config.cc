@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -299,4 +299,4 @@ SshSettings read_ssh_config(const std::string& host, const std::string& user, in
   return s;
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-namespace corro {
+namespace corro::launcher {
 
 // What the user's ssh configuration says about a host.  Empty or 0: nothing.
 //
@@ -44,4 +44,4 @@ struct SshSurroundings {
 SshSettings read_ssh_config(const std::string& host, const std::string& user, int port,
                             const SshSurroundings&);
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -240,4 +240,4 @@ agent::Unreached Destination::not_admitted(const LoginAttempt& attempt,
   return {agent::Barrier::refused, why, fmt::format("ssh-copy-id {}{}@{}", with_port, user, host)};
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "launcher/pipe/pipe.h"
-#include "launcher/pipe/reach.h"
+#include "launcher/pipe/reach_result.h"
 #include "launcher/pipe/ssh_config.h"
 #include "launcher/pipe/ssh_session.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // Where a connection goes and how, with nothing left open; and what is said when it does not.  Only
 // decides.
@@ -47,4 +47,4 @@ struct Destination {
 
 Destination destination_of(const Target&, const SshSettings&, const SshSurroundings&);
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -15,7 +15,7 @@
 #include "base/fd.h"
 #include "launcher/pipe/base64.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -143,4 +143,4 @@ std::string hidden_name(const std::string& name) {
   return fmt::format("|1|{}|{}", base64(salt), base64(hmac_sha1(salt, view_of(name))));
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

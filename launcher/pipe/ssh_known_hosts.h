@@ -7,7 +7,7 @@
 
 struct ssh_key_struct;
 
-namespace corro {
+namespace corro::launcher {
 
 // How a host is known by its key.
 enum class Acquaintance {
@@ -61,4 +61,4 @@ Result<Unit> remember(const HostKey&, const std::string& name, const std::string
 // A name as HashKnownHosts wants it, which is found by who knows it already.
 std::string hidden_name(const std::string& name);
 
-}  // namespace corro
+}  // namespace corro::launcher

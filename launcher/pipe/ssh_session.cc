@@ -12,7 +12,7 @@
 #include "launcher/pipe/key_agent.h"
 #include "launcher/pipe/ssh_wire.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -251,4 +251,4 @@ Result<std::unique_ptr<Wire>> SshSession::forward(const std::string& host, int p
   return std::unique_ptr<Wire>(std::move(wire));
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

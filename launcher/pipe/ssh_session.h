@@ -11,7 +11,7 @@
 
 struct ssh_session_struct;
 
-namespace corro {
+namespace corro::launcher {
 
 // How a login went.
 struct LoginAttempt {
@@ -82,4 +82,4 @@ class SshSession {
   bool waited_too_long_ = false;
 };
 
-}  // namespace corro
+}  // namespace corro::launcher

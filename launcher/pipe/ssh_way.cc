@@ -17,7 +17,7 @@
 #include "launcher/pipe/ssh_session.h"
 #include "launcher/pipe/way.h"
 
-namespace corro {
+namespace corro::launcher {
 
 using namespace std::chrono_literals;
 
@@ -57,7 +57,7 @@ class Attempt {
   Attempt(const Target& target, const Destination& to, Deadline connecting)
       : target_(target), to_(to), connecting_(connecting), began_(Clock::now()) {}
 
-  Reach<Way> run() {
+  ReachResult<Way> run() {
     if (auto done = connect(); !done) return done.error();
     if (auto done = shake_hands(); !done) return done.error();
     if (auto done = check_host_key(); !done) return done.error();
@@ -80,7 +80,7 @@ class Attempt {
   bool was_not_answered() const { return was_not_answered_; }
 
  private:
-  Reach<Unit> connect() {
+  ReachResult<Unit> connect() {
     const auto argv = to_.proxy_command(target_.self);
     if (!argv.empty()) return connect_by(argv);
     const auto addresses = resolve(to_.name, to_.port, to_.address_family, connecting_);
@@ -98,7 +98,7 @@ class Attempt {
     return Unit{};
   }
 
-  Reach<Unit> connect_by(const std::vector<std::string>& argv) {
+  ReachResult<Unit> connect_by(const std::vector<std::string>& argv) {
     auto proxy = Proxy::start(argv);
     if (!proxy) return unreachable(proxy.error().text());
     proxy_.emplace(std::move(*proxy));
@@ -106,7 +106,7 @@ class Attempt {
     return Unit{};
   }
 
-  Reach<Unit> shake_hands() {
+  ReachResult<Unit> shake_hands() {
     known_.emplace(to_.known_names(), to_.known_hosts_files());
     auto session = SshSession::shake_hands(std::move(socket_), to_.name, to_.user,
                                            known_->algorithms(), connecting_);
@@ -118,7 +118,7 @@ class Attempt {
     return unreachable(session.error().text());
   }
 
-  Reach<Unit> check_host_key() {
+  ReachResult<Unit> check_host_key() {
     const auto key = session_->host_key();
     if (!key) return unreachable(key.error().text());
     reached_.host_key = key->fingerprint;
@@ -129,7 +129,7 @@ class Attempt {
     return to_.stranger(acquaintance, *key, name());
   }
 
-  Reach<Unit> get_to_know(const HostKey& key) {
+  ReachResult<Unit> get_to_know(const HostKey& key) {
     const std::string name_there = to_.known_names().front();
     const auto kept = remember(key, to_.hides_names ? hidden_name(name_there) : name_there,
                                to_.user_known_hosts.front());
@@ -140,14 +140,14 @@ class Attempt {
                             "ls -ld ~/.ssh"};
   }
 
-  Reach<Unit> log_in() {
+  ReachResult<Unit> log_in() {
     const auto attempt = session_->log_in(to_.credentials, Deadline::in(kLoginPatience));
     if (attempt.admitted) return Unit{};
     was_refused_ = attempt.refused;
     return to_.not_admitted(attempt, name());
   }
 
-  Reach<std::unique_ptr<Wire>> open_channel() {
+  ReachResult<std::unique_ptr<Wire>> open_channel() {
     const auto deadline = Deadline::in(kLoginPatience);
     const auto end = to_.forward_to;
     auto channel = end ? session_->forward(end->first, end->second, deadline)
@@ -245,7 +245,7 @@ bool rest(Duration pause, Deadline deadline) {
 
 }  // namespace
 
-Reach<Way> ssh_way(const Target& target) {
+ReachResult<Way> ssh_way(const Target& target) {
   prepare_openssl();
   const auto around = own_surroundings();
   const Destination to = destination_of(
@@ -272,4 +272,4 @@ Reach<Way> ssh_way(const Target& target) {
   }
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -6,7 +6,7 @@
 #include <array>
 #include <utility>
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -93,4 +93,4 @@ std::optional<int> SshWire::exit_code(Deadline deadline) {
   }
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -6,7 +6,7 @@
 struct ssh_channel_struct;
 struct ssh_event_struct;
 
-namespace corro {
+namespace corro::launcher {
 
 // A channel of a session, which outlives it.
 class SshWire final : public Wire {
@@ -31,4 +31,4 @@ class SshWire final : public Wire {
   std::string asides_;
 };
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -4,10 +4,10 @@
 #include <string>
 
 #include "launcher/pipe/pipe.h"
-#include "launcher/pipe/reach.h"
+#include "launcher/pipe/reach_result.h"
 #include "launcher/pipe/wire.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // A host that was reached: at the end of the wire is a shell that reads its input, or, with
 // `forward_to`, what listens there.
@@ -19,8 +19,8 @@ struct Way {
   bool is_by_command = false;  // of the user's
 };
 
-Reach<Way> ssh_way(const Target&);
-Reach<Way> rsh_way(const Target&);
+ReachResult<Way> ssh_way(const Target&);
+ReachResult<Way> rsh_way(const Target&);
 
 // Microseconds since then, for Reached.
 inline std::uint32_t microseconds_since(TimePoint then) {
@@ -28,4 +28,4 @@ inline std::uint32_t microseconds_since(TimePoint then) {
       std::chrono::duration_cast<std::chrono::microseconds>(Clock::now() - then).count());
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

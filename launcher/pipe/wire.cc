@@ -3,7 +3,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -67,4 +67,4 @@ Result<Unit> write_to(Wire& wire, ByteView bytes, Duration patience) {
   return Unit{};
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -8,7 +8,7 @@
 #include "base/socket.h"
 #include "base/time.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // A command on a host, as seen from here: bytes both ways, and what it says besides.  Its calls do
 // not block; `await` and those below do, with a deadline.  Belongs to one thread.
@@ -43,4 +43,4 @@ Result<Bytes> read_from(Wire&, Deadline);
 // `patience`: how long it may stand still.
 Result<Unit> write_to(Wire&, ByteView, Duration patience);
 
-}  // namespace corro
+}  // namespace corro::launcher

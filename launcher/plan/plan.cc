@@ -6,7 +6,7 @@
 
 #include "base/assert.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -89,4 +89,4 @@ Diff diff(const Plan& now, const Plan& next) {
   return out;
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -8,7 +8,7 @@
 #include "base/result.h"
 #include "launcher/hosts/hosts.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // One worker's place in the job.  `cross` counts the hosts that have a worker at the same local
 // rank: on a:2,b:1 rank 1 (a's second worker) is alone in its cross group.
@@ -41,4 +41,4 @@ struct Diff {
 };
 Diff diff(const Plan& now, const Plan& next);
 
-}  // namespace corro
+}  // namespace corro::launcher

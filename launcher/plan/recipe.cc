@@ -11,7 +11,7 @@
 #include "base/status_page.h"
 #include "base/text.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -182,4 +182,4 @@ Recipe Recipes::recipe_for(const Slot& slot, const HostShare& share) const {
   return recipe;
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

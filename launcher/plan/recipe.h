@@ -10,7 +10,7 @@
 #include "base/crypto.h"
 #include "launcher/plan/plan.h"
 
-namespace corro {
+namespace corro::launcher {
 
 using Variable = std::pair<std::string, std::string>;  // name, value
 
@@ -88,4 +88,4 @@ class Recipes {
   Variables exported_, common_;
 };
 
-}  // namespace corro
+}  // namespace corro::launcher

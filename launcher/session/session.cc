@@ -8,7 +8,7 @@
 
 #include <csignal>
 
-namespace corro {
+namespace corro::launcher {
 
 using namespace std::chrono_literals;
 
@@ -118,4 +118,4 @@ void Session::end_if_both() {
                                                      : stream_end_->text());
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

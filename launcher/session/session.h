@@ -10,7 +10,7 @@
 #include "base/process.h"
 #include "launcher/agent/protocol.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // A command whose stdin and stdout are a host's agent.
 struct Command {
@@ -59,4 +59,4 @@ class Session {
   std::optional<ExitStatus> child_end_;
 };
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string_view>
 
-namespace corro {
+namespace corro::launcher {
 
 // The life of a worker, as the launcher knows it.
 //
@@ -90,4 +90,4 @@ static_assert(next(kWorkerLife, WorkerPhase::running, WorkerEvent::exited) == Wo
 static_assert(!next(kWorkerLife, WorkerPhase::exited, WorkerEvent::started));  // nobody comes back
 static_assert(!next(kJobLife, JobPhase::finished, JobEvent::failure));
 
-}  // namespace corro
+}  // namespace corro::launcher

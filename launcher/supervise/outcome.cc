@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -37,4 +37,4 @@ int exit_code(const Outcome& outcome, ExitCodePolicy policy) {
   return first;
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

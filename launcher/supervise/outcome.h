@@ -8,7 +8,7 @@
 #include "base/exit_status.h"
 #include "base/time.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // What went wrong first.  Everything after it may be its consequence.
 struct Failure {
@@ -87,4 +87,4 @@ enum class ExitCodePolicy { first, max, rank0 };
 // that failed.
 int exit_code(const Outcome&, ExitCodePolicy);
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <csignal>
 
-namespace corro {
+namespace corro::launcher {
+
+using rendezvous::Departure;
 
 namespace {
 
@@ -250,4 +252,4 @@ void Supervisor::settle_if_all() {
   if (std::all_of(workers_.begin(), workers_.end(), settled)) move_job(JobEvent::all_settled);
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -14,7 +14,7 @@
 #include "launcher/supervise/outcome.h"
 #include "rendezvous/messages.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // What the supervisor hears.
 namespace heard {
@@ -79,7 +79,7 @@ struct Signal {
   bool operator==(const Signal&) const = default;
 };
 struct Announce {
-  Departure departure;
+  rendezvous::Departure departure;
   bool operator==(const Announce&) const = default;
 };
 // To see what the workers do, before they are ended.
@@ -164,7 +164,7 @@ class Supervisor {
   void give_up();
   bool is_unreachable(const std::string& host) const;
   void lose_workers(const std::string& host, const std::string& why, WorkerEvent);
-  void announce(int rank, const std::string& cause, Departure::Manner);
+  void announce(int rank, const std::string& cause, rendezvous::Departure::Manner);
   void signal_living(int signo);
   void settle_if_all();
 
@@ -185,4 +185,4 @@ class Supervisor {
   Orders orders_;  // its answer
 };
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -20,20 +20,21 @@ struct corro_error {
 };
 
 struct corro_context {
-  corro::Place place;
+  corro::runtime::Place place;
   corro::Duration timeout;
   pid_t owner;  // the process that opened it
   std::mutex turn;
-  std::unique_ptr<corro::Communicator> communicator;  // used by whose turn it is
+  std::unique_ptr<corro::runtime::Communicator> communicator;  // used by whose turn it is
 };
 
 namespace {
 
 using corro::Errc;
-using corro::Failure;
-using corro::Operation;
-using corro::Outcome;
 using corro::Unit;
+namespace runtime = corro::runtime;
+using runtime::Failure;
+using runtime::Operation;
+using runtime::Outcome;
 
 corro_status status_of(Errc code) {
   switch (code) {
@@ -88,9 +89,9 @@ Outcome<Unit> open(const corro_options* options, corro_context** context) {
   *context = nullptr;
   if (timeout_ms(options) < 0) return invalid("corro_open: timeout_ms is negative");
 
-  auto environment = corro::read_environment([](const char* name) { return std::getenv(name); });
+  auto environment = runtime::read_environment([](const char* name) { return std::getenv(name); });
   if (!environment) return Failure(environment.error()).during("corro_open");
-  auto communicator = corro::open_communicator(*environment);
+  auto communicator = runtime::open_communicator(*environment);
   if (!communicator) return communicator.error().during("corro_open");
 
   auto made = std::make_unique<corro_context>();
@@ -111,9 +112,9 @@ bool known(std::int32_t value, Enum any) {
 std::optional<Failure> unfit(const corro_context* context, const void* data, std::size_t count,
                              corro_type type) {
   if (!context) return invalid("the context is NULL");
-  if (!known(type, corro::DataType{})) return invalid("the type is unknown");
+  if (!known(type, runtime::DataType{})) return invalid("the type is unknown");
   if (!data && count > 0) return invalid("the data is NULL");
-  const std::size_t size = corro::size_of(static_cast<corro::DataType>(type));
+  const std::size_t size = runtime::size_of(static_cast<runtime::DataType>(type));
   if (count > std::numeric_limits<std::ptrdiff_t>::max() / size)
     return invalid("the count is beyond memory");
   if (reinterpret_cast<std::uintptr_t>(data) % size != 0)
@@ -145,12 +146,12 @@ corro_status corro_allreduce(corro_context* context, void* data, size_t count, c
   return guarded(why, [&]() -> Outcome<Unit> {
     if (const auto wrong = unfit(context, data, count, type))
       return wrong->during("corro_allreduce");
-    if (!known(reduction, corro::Reduction{}))
+    if (!known(reduction, runtime::Reduction{}))
       return invalid("the reduction is unknown").during("corro_allreduce");
     return run(context,
-               {.collective = corro::Collective::allreduce,
-                .type = static_cast<corro::DataType>(type),
-                .reduction = static_cast<corro::Reduction>(reduction),
+               {.collective = runtime::Collective::allreduce,
+                .type = static_cast<runtime::DataType>(type),
+                .reduction = static_cast<runtime::Reduction>(reduction),
                 .count = count},
                data);
   });
@@ -164,8 +165,8 @@ corro_status corro_broadcast(corro_context* context, void* data, size_t count, c
     if (root < 0 || root >= context->place.size)
       return invalid("no rank has the number of the root").during("corro_broadcast");
     return run(context,
-               {.collective = corro::Collective::broadcast,
-                .type = static_cast<corro::DataType>(type),
+               {.collective = runtime::Collective::broadcast,
+                .type = static_cast<runtime::DataType>(type),
                 .root = root,
                 .count = count},
                data);

@@ -4,12 +4,12 @@
 
 #include "runtime/collective/ring_schedules.h"
 
-namespace corro {
+namespace corro::runtime {
 
 Communicator::Communicator(Peer self) : member_(std::move(self), 1, 0, {}, ring_schedule) {}
 
 Communicator::Communicator(const Peer& self, int size, std::uint64_t generation, Links links,
-                           StoreClient store)
+                           rendezvous::StoreClient store)
     : member_(self, size, generation, std::move(links), ring_schedule), store_(std::move(store)) {
   // What the store told while the links were made would not make its socket ready again.
   read_news();
@@ -48,11 +48,11 @@ void Communicator::wait() {
 void Communicator::read_news() {
   const auto news = store_->take_departures();
   if (news) {
-    for (const Departure& departure : *news) member_.hear(departure);
+    for (const rendezvous::Departure& departure : *news) member_.hear(departure);
   } else {
     member_.hear(news.error());
     store_.reset();
   }
 }
 
-}  // namespace corro
+}  // namespace corro::runtime

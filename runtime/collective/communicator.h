@@ -7,7 +7,7 @@
 #include "rendezvous/store_client.h"
 #include "runtime/collective/member.h"
 
-namespace corro {
+namespace corro::runtime {
 
 // A member on real sockets: it waits where the member would only move.  While an operation is
 // under way the thread that called it watches links and store together, so news of a death ends
@@ -18,7 +18,8 @@ class Communicator {
  public:
   // Alone.
   explicit Communicator(Peer self);
-  Communicator(const Peer& self, int size, std::uint64_t generation, Links, StoreClient);
+  Communicator(const Peer& self, int size, std::uint64_t generation, Links,
+               rendezvous::StoreClient);
 
   // Whoever holds the page learns what is called, and when it ends.
   void tell(StatusWriter status) { status_ = std::move(status); }
@@ -31,9 +32,9 @@ class Communicator {
   void read_news();
 
   Member member_;
-  std::optional<StoreClient> store_;  // while it is there
+  std::optional<rendezvous::StoreClient> store_;  // while it is there
   StatusWriter status_;
   std::uint64_t calls_ = 0;
 };
 
-}  // namespace corro
+}  // namespace corro::runtime

@@ -9,7 +9,7 @@
 #include "base/text.h"
 #include "rendezvous/messages.h"
 
-namespace corro {
+namespace corro::runtime {
 
 namespace {
 
@@ -81,7 +81,7 @@ bool launched(const Lookup& lookup) {
 }
 
 Place read_place(Reader& read) {
-  constexpr int kRanks = store::kRankLimit;
+  constexpr int kRanks = rendezvous::store::kRankLimit;
   Place place;
   place.size = read.whole("HOROVOD_SIZE", 1, kRanks);
   place.rank = read.whole("HOROVOD_RANK", 0, place.size - 1);
@@ -120,4 +120,4 @@ Result<JobEnvironment> read_environment(const Lookup& lookup) {
   return environment;
 }
 
-}  // namespace corro
+}  // namespace corro::runtime

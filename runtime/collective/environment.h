@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "base/socket.h"
 
-namespace corro {
+namespace corro::runtime {
 
 // A worker's place in its job.
 struct Place {
@@ -45,4 +45,4 @@ using Lookup = std::function<const char*(const char* name)>;
 // All of it or nothing: an environment that is set in part is an error that names the variable.
 Result<JobEnvironment> read_environment(const Lookup&);
 
-}  // namespace corro
+}  // namespace corro::runtime

@@ -6,7 +6,7 @@
 #include "base/assert.h"
 #include "runtime/collective/kernels.h"
 
-namespace corro {
+namespace corro::runtime {
 
 Execution::Execution(const Schedule& schedule, Links& links, const Header& header, int ranks,
                      MutByteView data, Bytes& scratch)
@@ -101,4 +101,4 @@ Header Execution::stamp(Range range) const {
   return header;
 }
 
-}  // namespace corro
+}  // namespace corro::runtime

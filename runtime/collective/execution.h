@@ -6,7 +6,7 @@
 #include "runtime/pattern/schedule.h"
 #include "runtime/transport/endpoint.h"
 
-namespace corro {
+namespace corro::runtime {
 
 // One operation on its way through a schedule.  It moves as far as the links allow now and never
 // waits, so it runs the same over sockets and in the simulator.
@@ -55,4 +55,4 @@ class Execution {
 // Two pieces, the one that comes in and the one it is added to, fit a core's own cache.
 inline constexpr std::size_t kPieceBytes = 128 * 1024;
 
-}  // namespace corro
+}  // namespace corro::runtime

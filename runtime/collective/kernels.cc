@@ -6,7 +6,7 @@
 
 #include "base/assert.h"
 
-namespace corro {
+namespace corro::runtime {
 
 namespace {
 
@@ -75,4 +75,4 @@ void finish(Reduction reduction, DataType type, MutByteView data, int ranks) {
     divide<double>(data, ranks);
 }
 
-}  // namespace corro
+}  // namespace corro::runtime

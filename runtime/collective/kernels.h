@@ -4,7 +4,7 @@
 #include "runtime/transport/message.h"
 
 // The arithmetic on elements.  Views hold whole elements and are aligned for their type.
-namespace corro {
+namespace corro::runtime {
 
 // into[i] = into[i] ∘ from[i].  An average is a sum until it is finished.
 void reduce(Reduction, DataType, MutByteView into, ByteView from);
@@ -12,4 +12,4 @@ void reduce(Reduction, DataType, MutByteView into, ByteView from);
 // What is left to do with elements that have every rank's part: an average is divided.
 void finish(Reduction, DataType, MutByteView data, int ranks);
 
-}  // namespace corro
+}  // namespace corro::runtime

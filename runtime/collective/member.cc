@@ -6,7 +6,7 @@
 
 #include "base/assert.h"
 
-namespace corro {
+namespace corro::runtime {
 
 using namespace std::chrono_literals;
 
@@ -59,9 +59,9 @@ Member::Phase Member::advance(TimePoint now) {
   return phase_;
 }
 
-void Member::hear(const Departure& departure) {
+void Member::hear(const rendezvous::Departure& departure) {
   const Failure failure(Errc::peer_lost, departure.rank, departure.text());
-  if (departure.manner == Departure::Manner::left)
+  if (departure.manner == rendezvous::Departure::Manner::left)
     departed_.emplace(departure.rank, failure);
   else if (!verdict_)
     verdict_ = failure;
@@ -150,4 +150,4 @@ Failure Member::too_late() const {
                              seconds, peer.text(), execution_->step() + 1, execution_->steps()));
 }
 
-}  // namespace corro
+}  // namespace corro::runtime

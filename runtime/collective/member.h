@@ -12,7 +12,7 @@
 #include "runtime/pattern/schedule.h"
 #include "runtime/transport/endpoint.h"
 
-namespace corro {
+namespace corro::runtime {
 
 // One rank's part in the operations of its group, and its judgement when they fail.
 //
@@ -43,7 +43,7 @@ class Member {
 
   // What the store says.  A death ends whatever is under way; who left after exit code 0 is only
   // remembered, since what it sent before may still be coming in.
-  void hear(const Departure&);
+  void hear(const rendezvous::Departure&);
   // The store itself, or any means of waiting, is lost.
   void hear(const Error&);
 
@@ -83,4 +83,4 @@ class Member {
   std::optional<Failure> failure_;
 };
 
-}  // namespace corro
+}  // namespace corro::runtime

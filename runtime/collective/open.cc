@@ -3,7 +3,7 @@
 #include "runtime/pattern/ring.h"
 #include "runtime/transport/wiring.h"
 
-namespace corro {
+namespace corro::runtime {
 
 namespace {
 
@@ -14,7 +14,8 @@ Outcome<std::unique_ptr<Communicator>> connect(const JobEnvironment& environment
 
   const Meeting& meeting = *environment.meeting;
   const auto deadline = Deadline::in(environment.start_timeout);
-  auto store = StoreClient::connect(meeting.store, meeting.key, meeting.generation, deadline);
+  auto store =
+      rendezvous::StoreClient::connect(meeting.store, meeting.key, meeting.generation, deadline);
   if (!store) return Failure(store.error());
 
   const Seat seat{self, place.size, meeting.generation, meeting.key, meeting.ip, meeting.ports};
@@ -37,4 +38,4 @@ Outcome<std::unique_ptr<Communicator>> open_communicator(const JobEnvironment& e
   return communicator;
 }
 
-}  // namespace corro
+}  // namespace corro::runtime

@@ -4,7 +4,7 @@
 #include "runtime/pattern/ring_allreduce.h"
 #include "runtime/pattern/ring_barrier.h"
 
-namespace corro {
+namespace corro::runtime {
 
 namespace {
 
@@ -27,4 +27,4 @@ std::unique_ptr<Schedule> ring_schedule(const Operation& op, int rank, int size)
   return std::make_unique<RingBarrier>(rank, size);
 }
 
-}  // namespace corro
+}  // namespace corro::runtime

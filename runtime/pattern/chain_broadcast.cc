@@ -2,7 +2,7 @@
 
 #include "runtime/pattern/ring.h"
 
-namespace corro {
+namespace corro::runtime {
 
 // An empty buffer is one empty chunk: the ranks still meet, and still find out if they meant
 // different things.
@@ -33,4 +33,4 @@ Range ChainBroadcast::chunk(int index) const {
   return {begin, std::min(begin + chunk_, count_)};
 }
 
-}  // namespace corro
+}  // namespace corro::runtime

@@ -2,7 +2,7 @@
 
 #include "runtime/pattern/schedule.h"
 
-namespace corro {
+namespace corro::runtime {
 
 // From the root along the ring, in chunks, so that all links work at the same time.  `distance`
 // is how far a rank is from the root.
@@ -30,4 +30,4 @@ class ChainBroadcast final : public Schedule {
   int chunks_;
 };
 
-}  // namespace corro
+}  // namespace corro::runtime

@@ -1,6 +1,6 @@
 #include "runtime/pattern/ring.h"
 
-namespace corro {
+namespace corro::runtime {
 
 std::vector<int> ring_neighbours(int rank, int size) {
   if (size == 1) return {};
@@ -8,4 +8,4 @@ std::vector<int> ring_neighbours(int rank, int size) {
   return next == previous ? std::vector{next} : std::vector{previous, next};
 }
 
-}  // namespace corro
+}  // namespace corro::runtime

@@ -2,7 +2,7 @@
 
 #include <vector>
 
-namespace corro {
+namespace corro::runtime {
 
 // The ranks in a circle: 0 → 1 → … → size-1 → 0.
 constexpr int ring_next(int rank, int size) {
@@ -15,4 +15,4 @@ constexpr int ring_previous(int rank, int size) {
 // Those that a rank speaks with in any schedule on the ring, itself left out.
 std::vector<int> ring_neighbours(int rank, int size);
 
-}  // namespace corro
+}  // namespace corro::runtime

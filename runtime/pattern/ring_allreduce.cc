@@ -2,7 +2,7 @@
 
 #include "runtime/pattern/ring.h"
 
-namespace corro {
+namespace corro::runtime {
 
 Step RingAllreduce::step(int k) const {
   const int last_reduce = size_ - 2;
@@ -19,4 +19,4 @@ Range RingAllreduce::chunk(int index) const {
   return part_of(count_, size_, (index + 2 * size_) % size_);
 }
 
-}  // namespace corro
+}  // namespace corro::runtime

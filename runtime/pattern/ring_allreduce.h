@@ -2,7 +2,7 @@
 
 #include "runtime/pattern/schedule.h"
 
-namespace corro {
+namespace corro::runtime {
 
 // The buffer is cut into as many chunks as there are ranks.  In each step a rank passes on the
 // chunk that it received in the step before and receives the one that lies before that.
@@ -31,4 +31,4 @@ class RingAllreduce final : public Schedule {
   std::size_t count_;
 };
 
-}  // namespace corro
+}  // namespace corro::runtime

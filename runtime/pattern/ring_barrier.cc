@@ -2,10 +2,10 @@
 
 #include "runtime/pattern/ring.h"
 
-namespace corro {
+namespace corro::runtime {
 
 Step RingBarrier::step(int) const {
   return {.to = ring_next(rank_, size_), .from = ring_previous(rank_, size_)};
 }
 
-}  // namespace corro
+}  // namespace corro::runtime

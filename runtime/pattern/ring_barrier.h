@@ -2,7 +2,7 @@
 
 #include "runtime/pattern/schedule.h"
 
-namespace corro {
+namespace corro::runtime {
 
 // An empty message each way in each step.  A rank in step k has heard, through its neighbour, of
 // the k ranks before it; after n-1 steps it knows that everyone has come.
@@ -17,4 +17,4 @@ class RingBarrier final : public Schedule {
   int rank_, size_;
 };
 
-}  // namespace corro
+}  // namespace corro::runtime

@@ -5,7 +5,7 @@
 
 // Who sends what to whom, and in which order: arithmetic on ranks and elements, with no idea of
 // sockets, types or memory.
-namespace corro {
+namespace corro::runtime {
 
 // The elements [begin, end) of a buffer.
 struct Range {
@@ -56,4 +56,4 @@ class Schedule {
   virtual Step step(int k) const = 0;
 };
 
-}  // namespace corro
+}  // namespace corro::runtime

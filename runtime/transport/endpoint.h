@@ -9,7 +9,7 @@
 #include "runtime/transport/failure.h"
 #include "runtime/transport/message.h"
 
-namespace corro {
+namespace corro::runtime {
 
 // A two-way path to one peer.  It carries one message each way at a time and never waits: its
 // owner calls progress() when something may have changed, and waits on interest() in between.
@@ -55,4 +55,4 @@ class Endpoint {
 // One for each neighbour, by rank.
 using Links = std::map<int, std::unique_ptr<Endpoint>>;
 
-}  // namespace corro
+}  // namespace corro::runtime

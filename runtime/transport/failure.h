@@ -7,7 +7,7 @@
 #include "base/codec.h"
 #include "base/result.h"
 
-namespace corro {
+namespace corro::runtime {
 
 // Why the ranks of a job cannot go on, and who is to blame.  A rank that learns of it tells its
 // neighbours in the same words, so that all name the one that failed first.
@@ -32,4 +32,4 @@ struct Failure {
 template <class T>
 using Outcome = Result<T, Failure>;
 
-}  // namespace corro
+}  // namespace corro::runtime

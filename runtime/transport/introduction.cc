@@ -2,7 +2,7 @@
 
 #include <array>
 
-namespace corro {
+namespace corro::runtime {
 
 namespace {
 
@@ -60,4 +60,4 @@ Result<Unit> Introduction::write() {
   return Unit{};
 }
 
-}  // namespace corro
+}  // namespace corro::runtime

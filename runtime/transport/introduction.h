@@ -9,7 +9,7 @@
 #include "base/socket.h"
 #include "base/time.h"
 
-namespace corro {
+namespace corro::runtime {
 
 // Who is at the other end, once it has proved that it belongs to the job.
 struct Hello {
@@ -48,4 +48,4 @@ class Introduction {
   std::optional<Hello> theirs_;
 };
 
-}  // namespace corro
+}  // namespace corro::runtime

@@ -4,7 +4,7 @@
 
 #include <array>
 
-namespace corro {
+namespace corro::runtime {
 
 namespace {
 
@@ -51,4 +51,4 @@ std::optional<std::string> mismatch(const Header& wanted, const Peer& mine, cons
                      peer.text(), came.bytes, came.step, wanted.bytes, wanted.step);
 }
 
-}  // namespace corro
+}  // namespace corro::runtime

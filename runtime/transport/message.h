@@ -8,7 +8,7 @@
 #include "base/codec.h"
 
 // What ranks say to each other on a link; PROTOCOL.md has the bytes.
-namespace corro {
+namespace corro::runtime {
 
 enum class DataType : std::uint8_t { f32, f64 };
 enum class Reduction : std::uint8_t { sum, average, min, max };
@@ -80,4 +80,4 @@ struct Peer {
 std::optional<std::string> mismatch(const Header& wanted, const Peer& mine, const Header& came,
                                     const Peer& peer);
 
-}  // namespace corro
+}  // namespace corro::runtime

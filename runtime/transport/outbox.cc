@@ -4,7 +4,7 @@
 
 #include "base/assert.h"
 
-namespace corro {
+namespace corro::runtime {
 
 namespace {
 
@@ -53,4 +53,4 @@ Result<bool> Outbox::push(Stream& stream) {
   return moved->bytes > 0;
 }
 
-}  // namespace corro
+}  // namespace corro::runtime

@@ -5,7 +5,7 @@
 #include "runtime/transport/message.h"
 #include "runtime/transport/stream.h"
 
-namespace corro {
+namespace corro::runtime {
 
 // What a StreamEndpoint has to write: one message, and perhaps last words after it.  A body is
 // written from where it lies; the header's bytes are kept here and their memory used again.
@@ -26,4 +26,4 @@ class Outbox {
   Bytes last_words_;
 };
 
-}  // namespace corro
+}  // namespace corro::runtime

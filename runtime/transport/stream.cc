@@ -5,7 +5,7 @@
 
 #include <cerrno>
 
-namespace corro {
+namespace corro::runtime {
 
 namespace {
 
@@ -28,4 +28,4 @@ Result<Moved> SocketStream::write(ByteView head, ByteView body) {
   return Error::from_errno("writing");
 }
 
-}  // namespace corro
+}  // namespace corro::runtime

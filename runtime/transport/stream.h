@@ -2,7 +2,7 @@
 
 #include "base/fd.h"
 
-namespace corro {
+namespace corro::runtime {
 
 // Bytes in order, both ways, without waiting: what a StreamEndpoint is made on.
 class Stream {
@@ -29,4 +29,4 @@ class SocketStream final : public Stream {
   Fd socket_;
 };
 
-}  // namespace corro
+}  // namespace corro::runtime

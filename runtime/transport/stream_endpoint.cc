@@ -5,7 +5,7 @@
 
 #include "base/assert.h"
 
-namespace corro {
+namespace corro::runtime {
 
 StreamEndpoint::StreamEndpoint(Peer self, Peer peer, std::unique_ptr<Stream> stream)
     : self_(std::move(self)), peer_(std::move(peer)), stream_(std::move(stream)) {}
@@ -143,4 +143,4 @@ std::optional<Failure> StreamEndpoint::trouble() {
   return failure_;
 }
 
-}  // namespace corro
+}  // namespace corro::runtime

@@ -8,7 +8,7 @@
 #include "runtime/transport/outbox.h"
 #include "runtime/transport/stream.h"
 
-namespace corro {
+namespace corro::runtime {
 
 // Messages on a stream of bytes: TCP, or the simulator's.  Bodies go from and to the caller's
 // memory; only headers and the words of an abort are kept here.
@@ -57,4 +57,4 @@ class StreamEndpoint final : public Endpoint {
   std::optional<Failure> failure_;
 };
 
-}  // namespace corro
+}  // namespace corro::runtime

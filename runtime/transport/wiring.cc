@@ -9,7 +9,9 @@
 #include "runtime/transport/introduction.h"
 #include "runtime/transport/stream_endpoint.h"
 
-namespace corro {
+namespace corro::runtime {
+
+using rendezvous::StoreClient;
 
 using namespace std::chrono_literals;
 
@@ -218,4 +220,4 @@ Outcome<Links> wire(const Seat& seat, std::span<const int> neighbours, StoreClie
   return Wiring(seat, neighbours, store, deadline).run();
 }
 
-}  // namespace corro
+}  // namespace corro::runtime

@@ -9,7 +9,7 @@
 #include "rendezvous/store_client.h"
 #include "runtime/transport/endpoint.h"
 
-namespace corro {
+namespace corro::runtime {
 
 // A rank among the others of its generation, and how they can reach it.
 struct Seat {
@@ -27,6 +27,7 @@ struct Seat {
 //
 // Whoever else connects is turned away, or ignored if it says nothing; neither ends the wait nor
 // delays it.  A worker that dies in the meantime is the failure that every rank reports.
-Outcome<Links> wire(const Seat&, std::span<const int> neighbours, StoreClient&, Deadline);
+Outcome<Links> wire(const Seat&, std::span<const int> neighbours, rendezvous::StoreClient&,
+                    Deadline);
 
-}  // namespace corro
+}  // namespace corro::runtime

@@ -4,7 +4,7 @@
 #include "tests/support/local_job.h"
 
 using namespace corro;
-using namespace corro::test;
+using namespace corro::runtime;
 using namespace std::chrono_literals;
 
 namespace {
@@ -117,7 +117,7 @@ TEST_CASE("a rank that dies is named by every survivor as soon as the launcher k
     if (in_the_middle) (void)call(*communicator, broadcast(10, 0));
     open.arrive_and_wait();
     if (rank == 1) {
-      job.announce(1, "was killed by SIGKILL", Departure::Manner::died);
+      job.announce(1, "was killed by SIGKILL", rendezvous::Departure::Manner::died);
       return Ended{};
     }
     return call(*communicator, allreduce(2'000'000));
@@ -159,7 +159,7 @@ TEST_CASE("who leaves after exit code 0 disturbs nobody, until it is missed") {
     if (rank == 0) {
       (void)call(*communicator, broadcast(1000, 0));
       communicator.reset();
-      job.announce(0, "exited with code 0", Departure::Manner::left);
+      job.announce(0, "exited with code 0", rendezvous::Departure::Manner::left);
     }
     gone.arrive_and_wait();
     if (rank == 0) return std::pair(Ended{}, Ended{});

@@ -12,7 +12,7 @@
 
 // Two endpoints that are connected with each other, one kind for each implementation.  `wait`
 // returns when one of them may be able to move.
-namespace corro::test {
+namespace corro::runtime {
 
 inline const Peer kAda{1, "ada"}, kBob{2, "bob"};
 
@@ -73,8 +73,8 @@ class UnixPair : public SocketPair {
 
 class SimPair {
  private:
-  Timeline time_;  // before what lives in it
-  Chance chance_{7};
+  test::Timeline time_;  // before what lives in it
+  test::Chance chance_{7};
 
  public:
   std::unique_ptr<Endpoint> ada, bob;
@@ -91,4 +91,4 @@ class SimPair {
 
 using EveryPair = std::tuple<TcpPair, UnixPair, SimPair>;
 
-}  // namespace corro::test
+}  // namespace corro::runtime

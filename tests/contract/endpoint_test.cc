@@ -3,7 +3,7 @@
 #include "tests/contract/endpoint_pairs.h"
 
 using namespace corro;
-using namespace corro::test;
+using namespace corro::runtime;
 using Catch::Matchers::Contains;
 
 namespace {

@@ -6,7 +6,7 @@
 #include "tests/support/local_job.h"
 
 using namespace corro;
-using namespace corro::test;
+using namespace corro::runtime;
 using namespace std::chrono_literals;
 using Catch::Matchers::Contains;
 
@@ -23,11 +23,12 @@ class Stage {
  public:
   explicit Stage(Duration patience = 10s) : job_(2) {
     wiring_ = std::async(std::launch::async, [this, patience] {
-      auto store = StoreClient::connect(job_.store(), job_.key(), 0, Deadline::in(patience));
+      auto store =
+          rendezvous::StoreClient::connect(job_.store(), job_.key(), 0, Deadline::in(patience));
       const Seat seat{{1, "h1"}, 2, 0, job_.key(), "127.0.0.1"};
       return wire(seat, ring_neighbours(1, 2), *store, Deadline::in(patience));
     });
-    auto store = StoreClient::connect(job_.store(), job_.key(), 0, Deadline::in(10s));
+    auto store = rendezvous::StoreClient::connect(job_.store(), job_.key(), 0, Deadline::in(10s));
     const auto cards =
         store->gather("links/0", 0, 2, encode(Card{"127.0.0.1:1", "h0"}), Deadline::in(10s));
     address_ = *Address::parse(decode<Card>((*cards)[1])->address);
@@ -106,7 +107,7 @@ TEST_CASE("a rank that is not awaited is turned away") {
 
 TEST_CASE("a worker that dies before it connects is named at once") {
   Stage stage;
-  stage.job().announce(0, "exited with code 3", Departure::Manner::died);
+  stage.job().announce(0, "exited with code 3", rendezvous::Departure::Manner::died);
   const auto links = stage.outcome();
   REQUIRE_FALSE(links);
   CHECK(links.error() == Failure(Errc::peer_lost, 0, "rank 0 on host h0 exited with code 3"));

@@ -5,6 +5,7 @@
 #include "tests/fuzz/fuzz.h"
 
 using namespace corro;
+using namespace corro::cli;
 
 namespace {
 

@@ -5,6 +5,8 @@
 #include "tests/fuzz/fuzz.h"
 
 using namespace corro;
+using namespace corro::launcher;
+using namespace corro::rendezvous;
 
 namespace {
 

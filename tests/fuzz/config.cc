@@ -3,6 +3,7 @@
 #include "tests/fuzz/fuzz.h"
 
 using namespace corro;
+using namespace corro::cli;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const Text text{"config.yaml", text_of({data, size})};

@@ -4,6 +4,7 @@
 #include "tests/fuzz/fuzz.h"
 
 using namespace corro;
+using namespace corro::launcher;
 
 namespace {
 

@@ -2,6 +2,7 @@
 #include "tests/fuzz/fuzz.h"
 
 using namespace corro;
+using namespace corro::launcher;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const Text text{"SLURM_JOB_NODELIST", text_of({data, size})};

@@ -9,6 +9,8 @@
 #include "rendezvous/messages.h"
 
 using namespace corro;
+using namespace corro::launcher;
+using namespace corro::rendezvous;
 
 namespace {
 

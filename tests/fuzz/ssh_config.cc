@@ -3,6 +3,7 @@
 #include "tests/fuzz/fuzz.h"
 
 using namespace corro;
+using namespace corro::launcher;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(text_of({data, size}));

@@ -4,7 +4,7 @@
 using namespace corro;
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const auto broken = test::StoreStory().play({data, size});
+  const auto broken = rendezvous::StoreStory().play({data, size});
   if (broken) fuzz::require(false, broken->c_str());
   return 0;
 }

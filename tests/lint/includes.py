@@ -1,4 +1,4 @@
-"""Which file may include what: the map of DESIGN.md, section 2, as tables."""
+"""Which file may include what.  ARCHITECTURE.md quotes MAY_INCLUDE; test_includes.py compares the two."""
 import fnmatch
 import pathlib
 import re
@@ -10,7 +10,7 @@ MAY_INCLUDE = {
 
     "launcher/hosts": ["base"],
     "launcher/machine": ["base"],
-    "launcher/plan": ["launcher/hosts", "launcher/machine", "base"],
+    "launcher/plan": ["launcher/hosts", "base"],
     "launcher/output": ["base"],
     "launcher/network": ["base"],
     "launcher/agent": ["launcher/machine", "launcher/network", "launcher/output", "base"],
@@ -18,14 +18,14 @@ MAY_INCLUDE = {
     "launcher/session": ["launcher/agent", "base"],
     "launcher/supervise": ["launcher/plan", "rendezvous", "base"],
     "launcher/doctor": ["launcher/hosts", "launcher/machine", "base"],
-    "launcher/job": ["launcher/doctor", "launcher/hosts", "launcher/machine", "launcher/network", "launcher/pipe", "launcher/plan",
-                     "launcher/session", "launcher/agent",
-                     "launcher/supervise", "launcher/output", "rendezvous", "base"],
+    "launcher/job": ["launcher/agent", "launcher/doctor", "launcher/hosts", "launcher/machine", "launcher/network",
+                     "launcher/output", "launcher/pipe", "launcher/plan", "launcher/session", "launcher/supervise",
+                     "rendezvous", "base"],
 
     # What the user says becomes a JobSpec, which is made of the parts' own types.
     "cli": ["launcher/job", "launcher/doctor", "launcher/hosts", "launcher/machine", "launcher/plan", "base"],
     # One program is launcher, guard, agent and ssh-pipe; main chooses.
-    "cli/main.cc": ["cli", "launcher/job", "launcher/doctor", "launcher/hosts", "launcher/agent", "launcher/pipe", "base"],
+    "cli/main.cc": ["cli", "launcher/job", "launcher/doctor", "launcher/agent", "launcher/pipe", "base"],
     "man": ["cli"],
 
     "runtime/pattern": [],
@@ -158,3 +158,13 @@ def links(cmake_text):
         for linked in re.findall(r"corro_(\w+)", rest.split("LINKS")[-1]):
             if box(name) and box(linked):
                 yield box(name), box(linked)
+
+
+def map_text():
+    """MAY_INCLUDE as ARCHITECTURE.md quotes it: a box, and what it may include; its own folder's parts by their last name."""
+    lines = []
+    for box, others in MAY_INCLUDE.items():
+        folder = box.split("/")[0] + "/"
+        names = [other.removeprefix(folder) if other != "cli" else other for other in others]
+        lines.append(f"{box:<20} ► {', '.join(names)}" if names else box)
+    return "\n".join(lines)

@@ -17,6 +17,10 @@ def test_every_link_between_targets_is_on_the_map():
     assert not wrong, "\n".join(wrong)
 
 
+def test_architecture_quotes_the_map():
+    assert includes.map_text() in tree.text_of("ARCHITECTURE.md"), "ARCHITECTURE.md should say:\n" + includes.map_text()
+
+
 def test_the_map_has_no_circle():
     below = {box: set(others) - {box} for box, others in includes.MAY_INCLUDE.items()}
     while free := [box for box, others in below.items() if not others]:

@@ -7,7 +7,7 @@
 
 #include "base/codec.h"
 
-namespace corro::test {
+namespace corro::runtime {
 
 namespace {
 
@@ -34,7 +34,7 @@ double element_at(DataType type, const Bytes& data, std::size_t i) {
 
 }  // namespace
 
-Call Call::random(Chance& chance, int size) {
+Call Call::random(test::Chance& chance, int size) {
   Call call;
   call.size_ = size;
   call.salt_ = chance.next();
@@ -51,7 +51,7 @@ Call Call::random(Chance& chance, int size) {
 }
 
 double Call::element(int rank, std::size_t i) const {
-  Chance chance(salt_ + static_cast<std::uint64_t>(rank) * 1'000'003 + i);
+  test::Chance chance(salt_ + static_cast<std::uint64_t>(rank) * 1'000'003 + i);
   const auto whole = static_cast<double>(chance.below(2001)) - 1000;
   return whole_numbers_ ? whole : whole / 3;
 }
@@ -89,4 +89,4 @@ std::optional<std::string> Call::wrong(int rank, const Bytes& got) {
   return std::nullopt;
 }
 
-}  // namespace corro::test
+}  // namespace corro::runtime

@@ -6,14 +6,14 @@
 #include "runtime/transport/message.h"
 #include "tests/support/sim_time.h"
 
-namespace corro::test {
+namespace corro::runtime {
 
 // A collective that all ranks of a simulated world call, with made-up elements, and what must
 // come out of it.
 class Call {
  public:
   Call() = default;  // a barrier
-  static Call random(Chance&, int size);
+  static Call random(test::Chance&, int size);
 
   const Operation& operation() const { return operation_; }
 
@@ -36,4 +36,4 @@ class Call {
   std::optional<Bytes> first_;
 };
 
-}  // namespace corro::test
+}  // namespace corro::runtime

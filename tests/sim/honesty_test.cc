@@ -5,6 +5,7 @@
 #include "tests/sim/scenarios.h"
 
 using namespace corro;
+using namespace corro::runtime;
 using namespace corro::test;
 
 namespace {

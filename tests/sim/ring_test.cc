@@ -4,6 +4,7 @@
 #include "tests/sim/seeds.h"
 
 using namespace corro;
+using namespace corro::runtime;
 using namespace corro::test;
 
 TEST_CASE("in any weather the ring gives every rank the same, correct values") {

@@ -6,13 +6,13 @@
 #include "tests/sim/seeds.h"
 #include "tests/sim/world.h"
 
-namespace corro::test {
+namespace corro::runtime {
 
 // A seed's weather and calls, before anything else happens.
 inline Scenario calm(std::uint64_t seed) {
   using namespace std::chrono_literals;
-  Chance chance(seed ^ 0x6b6f6c6f);
-  Scenario scenario{.seed = seed, .size = size_of_world(seed)};
+  test::Chance chance(seed ^ 0x6b6f6c6f);
+  Scenario scenario{.seed = seed, .size = test::size_of_world(seed)};
   scenario.weather.delay = chance.one_in(3) ? 20us : 2ms;
   // Byte by byte costs an event for each, so only small worlds have it as bad as that.
   const bool foul = scenario.size <= 9 && chance.one_in(2);
@@ -26,7 +26,7 @@ inline Scenario deadly(std::uint64_t seed, int deaths) {
   Scenario scenario = calm(seed);
   World undisturbed(scenario);
   undisturbed.play();
-  Chance chance(seed ^ 0x64656164);
+  test::Chance chance(seed ^ 0x64656164);
   for (int i = 0; i < deaths; ++i)
     scenario.deaths.push_back(
         {static_cast<int>(chance.below(static_cast<std::size_t>(scenario.size))),
@@ -40,4 +40,4 @@ inline std::optional<std::string> complaint(const Scenario& scenario) {
   return world.complaint();
 }
 
-}  // namespace corro::test
+}  // namespace corro::runtime

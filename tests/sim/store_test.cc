@@ -3,6 +3,7 @@
 #include "tests/sim/seeds.h"
 #include "tests/sim/store_world.h"
 
+using namespace corro::rendezvous;
 using namespace corro::test;
 
 namespace {

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-namespace corro::test {
+namespace corro::rendezvous {
 
 using namespace std::chrono_literals;
 using namespace store;
@@ -187,4 +187,4 @@ TimePoint StoreWorld::arrival(TimePoint& last) {
   return last = std::max(last, time_.now() + chance_.within(kDelay));
 }
 
-}  // namespace corro::test
+}  // namespace corro::rendezvous

@@ -10,7 +10,7 @@
 #include "rendezvous/store_core.h"
 #include "tests/support/sim_time.h"
 
-namespace corro::test {
+namespace corro::rendezvous {
 
 // The store's decisions and its clients in virtual time.  What one client says arrives in order,
 // after any delay; what several say arrives in any order.  Clients may vanish at any moment, and
@@ -51,8 +51,8 @@ class StoreWorld {
   void expect(bool holds, int client, const char* promise);
   TimePoint arrival(TimePoint& last);
 
-  Chance chance_;
-  Timeline time_;
+  test::Chance chance_;
+  test::Timeline time_;
   StoreCore store_;
   std::vector<Client> clients_;
   std::set<int> vanishing_;
@@ -64,4 +64,4 @@ class StoreWorld {
   std::optional<std::string> complaint_;
 };
 
-}  // namespace corro::test
+}  // namespace corro::rendezvous

@@ -8,7 +8,9 @@
 #include "runtime/pattern/ring.h"
 #include "runtime/transport/stream_endpoint.h"
 
-namespace corro::test {
+namespace corro::runtime {
+
+using rendezvous::Departure;
 
 using namespace std::chrono_literals;
 
@@ -44,7 +46,7 @@ World::World(const Scenario& scenario)
   for (int rank = 0; rank < scenario.size; ++rank) {
     ranks_[rank].member = std::make_unique<Member>(peer(rank), scenario.size, 0,
                                                    std::move(links[rank]), scenario.schedule);
-    (void)store_.joined(static_cast<StoreCore::ClientId>(rank));
+    (void)store_.joined(static_cast<rendezvous::StoreCore::ClientId>(rank));
   }
 }
 
@@ -156,7 +158,7 @@ void World::announce(const Departure& departure) {
   for (const auto& [client, reply] : store_.announce(departure)) {
     Rank& r = ranks_[client];
     r.told = std::max(r.told, time_.now() + chance_.within(kNoticeDelay));
-    const auto notice = std::get<store::Notice>(reply);
+    const auto notice = std::get<rendezvous::store::Notice>(reply);
     time_.at(r.told,
              [this, rank = static_cast<int>(client), notice] { deliver(rank, notice.departure); });
   }
@@ -184,4 +186,4 @@ void World::complain(const std::string& what) {
   if (!complaint_) complaint_ = what;
 }
 
-}  // namespace corro::test
+}  // namespace corro::runtime

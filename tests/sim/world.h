@@ -14,7 +14,7 @@
 #include "tests/support/sim_network.h"
 #include "tests/support/sim_time.h"
 
-namespace corro::test {
+namespace corro::runtime {
 
 struct Death {
   int rank = 0;
@@ -74,15 +74,15 @@ class World {
   void on_failure(int rank);
   void leave(int rank, Fate, const std::string& cause);
   void kill(const Death&);
-  void announce(const Departure&);
-  void deliver(int rank, const Departure&);
+  void announce(const rendezvous::Departure&);
+  void deliver(int rank, const rendezvous::Departure&);
   void judge_end();
   void complain(const std::string&);
 
   Scenario scenario_;
-  Chance chance_;
-  Timeline time_;
-  StoreCore store_;
+  test::Chance chance_;
+  test::Timeline time_;
+  rendezvous::StoreCore store_;
   std::vector<Call> calls_;
   std::vector<Rank> ranks_;
   std::optional<int> first_dead_;
@@ -91,4 +91,4 @@ class World {
   std::optional<std::string> complaint_;
 };
 
-}  // namespace corro::test
+}  // namespace corro::runtime

@@ -12,7 +12,7 @@
 #include "rendezvous/store_server.h"
 #include "runtime/collective/open.h"
 
-namespace corro::test {
+namespace corro::runtime {
 
 // A job inside one process: the real store on a loop with a thread of its own, and a thread for
 // each rank.  Rank r is on host "h<r>".
@@ -20,7 +20,7 @@ class LocalJob {
  public:
   explicit LocalJob(int size, std::chrono::seconds start_timeout = std::chrono::seconds(10))
       : size_(size), start_timeout_(start_timeout) {
-    auto server = StoreServer::start(loop_, {"127.0.0.1", 0}, key_);
+    auto server = rendezvous::StoreServer::start(loop_, {"127.0.0.1", 0}, key_);
     CORRO_ASSERT(bool(server));
     server_ = std::move(*server);
     address_ = server_->address();
@@ -43,7 +43,7 @@ class LocalJob {
   const Key& key() const { return key_; }
   const Address& store() const { return address_; }
 
-  void announce(int rank, const std::string& cause, Departure::Manner manner) {
+  void announce(int rank, const std::string& cause, rendezvous::Departure::Manner manner) {
     on_loop([=, this] { server_->announce({0, rank, "h" + std::to_string(rank), cause, manner}); });
   }
 
@@ -77,9 +77,9 @@ class LocalJob {
   std::chrono::seconds start_timeout_;
   Key key_ = Key::random();
   Loop loop_;
-  std::unique_ptr<StoreServer> server_;
+  std::unique_ptr<rendezvous::StoreServer> server_;
   Address address_;
   std::thread thread_;
 };
 
-}  // namespace corro::test
+}  // namespace corro::runtime

@@ -10,7 +10,7 @@
 #include "runtime/transport/stream.h"
 #include "tests/support/sim_time.h"
 
-namespace corro::test {
+namespace corro::runtime {
 
 // How unkind the network is.
 struct Weather {
@@ -26,7 +26,7 @@ class SimConnection : public std::enable_shared_from_this<SimConnection> {
  public:
   using OnReady = std::function<void(int side)>;
 
-  SimConnection(Timeline& time, Chance& chance, Weather weather, OnReady on_ready)
+  SimConnection(test::Timeline& time, test::Chance& chance, Weather weather, OnReady on_ready)
       : time_(time), chance_(chance), weather_(weather), on_ready_(std::move(on_ready)) {}
 
   Result<Moved> read(int side, MutByteView into) {
@@ -129,8 +129,8 @@ class SimConnection : public std::enable_shared_from_this<SimConnection> {
     time_.after({}, [self = shared_from_this(), side] { self->on_ready_(side); });
   }
 
-  Timeline& time_;
-  Chance& chance_;
+  test::Timeline& time_;
+  test::Chance& chance_;
   Weather weather_;
   OnReady on_ready_;
   std::array<Lane, 2> lanes_;
@@ -154,4 +154,4 @@ class SimStream final : public Stream {
   int side_;
 };
 
-}  // namespace corro::test
+}  // namespace corro::runtime

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace corro::test {
+namespace corro::rendezvous {
 
 using namespace store;
 
@@ -175,4 +175,4 @@ void StoreStory::expect(bool holds, const char* promise) {
   if (!holds && !broken_) broken_ = promise;
 }
 
-}  // namespace corro::test
+}  // namespace corro::rendezvous

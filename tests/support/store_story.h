@@ -9,7 +9,7 @@
 #include "base/bytes.h"
 #include "rendezvous/store_core.h"
 
-namespace corro::test {
+namespace corro::rendezvous {
 
 // A store under any sequence of requests, times and losses, told by bytes: three of them choose
 // the next step.  Beside the store it keeps the plainest model of what was asked and set, and
@@ -66,4 +66,4 @@ class StoreStory {
   std::optional<std::string> broken_;
 };
 
-}  // namespace corro::test
+}  // namespace corro::rendezvous

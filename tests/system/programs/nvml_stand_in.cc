@@ -27,7 +27,7 @@
 
 namespace {
 
-using namespace corro::nvml;
+using namespace corro::launcher::nvml;
 
 struct Held {
   unsigned pid;
@@ -36,7 +36,7 @@ struct Held {
 
 }  // namespace
 
-struct corro::nvml::OpaqueDevice {
+struct corro::launcher::nvml::OpaqueDevice {
   unsigned number = 0;  // of the GPU that it is or is a part of
   std::string uuid, bus, name;
   unsigned long long memory = 0;

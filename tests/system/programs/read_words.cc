@@ -11,10 +11,10 @@
 namespace {
 
 nlohmann::json reading_of(const std::vector<std::string>& words) {
-  const auto read = corro::read_arguments(words);
+  const auto read = corro::cli::read_arguments(words);
   if (!read) return {{"error", read.error().text()}};
   auto options = nlohmann::json::array();
-  for (const corro::Given& given : read->options)
+  for (const corro::cli::Given& given : read->options)
     options.push_back({given.option->name(), given.values});
   return {{"options", options}, {"command", read->command}, {"unknown", read->unknown}};
 }
@@ -25,7 +25,7 @@ int main() {
   for (std::string line; std::getline(std::cin, line);) {
     const auto words = nlohmann::json::parse(line).get<std::vector<std::string>>();
     auto reading = reading_of(words);
-    reading["command_at"] = corro::standing_after(words).command.value_or(words.size());
+    reading["command_at"] = corro::cli::standing_after(words).command.value_or(words.size());
     std::cout << reading.dump() << "\n";
   }
 }

@@ -7,7 +7,7 @@
 
 #include "tests/unit/cli/words.h"
 
-namespace corro {
+namespace corro::cli {
 
 namespace {
 
@@ -195,4 +195,4 @@ TEST_CASE("where a line stands that is being typed") {
   CHECK(standing("--net --wat --verb") == "option");
 }
 
-}  // namespace corro
+}  // namespace corro::cli

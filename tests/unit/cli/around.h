@@ -5,7 +5,7 @@
 
 #include "cli/parse.h"
 
-namespace corro {
+namespace corro::cli {
 
 // A world with these variables and files, in which every host has one GPU.
 struct Around {
@@ -23,9 +23,9 @@ struct Around {
       };
     };
     return {[in = variables, look_up](const std::string& name) { return look_up(in, name); },
-            read(files), read(scripts), [](const HostSpec&) { return 1; },
-            [](const HostSpec& host) { return host.name == "localhost"; }};
+            read(files), read(scripts), [](const launcher::HostSpec&) { return 1; },
+            [](const launcher::HostSpec& host) { return host.name == "localhost"; }};
   }
 };
 
-}  // namespace corro
+}  // namespace corro::cli

@@ -7,7 +7,7 @@
 #include "tests/unit/cli/around.h"
 #include "tests/unit/cli/words.h"
 
-namespace corro {
+namespace corro::cli {
 
 namespace {
 
@@ -207,4 +207,4 @@ TEST_CASE("the answer for the shells is a line about it and a line for each cand
   CHECK(print_completion(after("--hosts=a:2,@x")) == "files 0 space --hosts=a:2,@\n");
 }
 
-}  // namespace corro
+}  // namespace corro::cli

@@ -6,7 +6,7 @@
 #include <catch2/catch.hpp>
 #include <set>
 
-namespace corro {
+namespace corro::cli {
 
 namespace {
 
@@ -146,4 +146,4 @@ TEST_CASE("every key of the table can be read") {
   }
 }
 
-}  // namespace corro
+}  // namespace corro::cli

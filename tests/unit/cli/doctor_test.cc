@@ -5,35 +5,36 @@
 
 #include "launcher/doctor/diagnose.h"
 
-namespace corro {
+namespace corro::cli {
 
 namespace {
 
 using namespace std::chrono_literals;
-using doctor::HostReport;
+using launcher::doctor::HostReport;
 
 // h1 is well; h2 and h3 do not let us in.
 Checkup some_checkup() {
   Checkup out;
   HostReport well{.host = "h1", .user = {}, .workers = 2};
   well.arrival =
-      doctor::Arrival{.address = "10.0.0.1", .connect = 1ms, .login = 20ms, .start = 3ms};
+      launcher::doctor::Arrival{.address = "10.0.0.1", .connect = 1ms, .login = 20ms, .start = 3ms};
   well.round_trip = 1500us;
-  well.clock = doctor::ClockOffset{40ms, 1ms};
+  well.clock = launcher::doctor::ClockOffset{40ms, 1ms};
   well.seen.emplace();
   well.seen->hostname = "h1";
   well.seen->cores = 8;
   well.seen->memory_bytes = std::uint64_t{64} << 30;
   well.seen->available_bytes = std::uint64_t{60} << 30;
-  well.seen->python = Python{"/usr/bin/python3", "3.11.2", {{"torch", "2.13.0", "/lib"}}};
+  well.seen->python = launcher::Python{"/usr/bin/python3", "3.11.2", {{"torch", "2.13.0", "/lib"}}};
   out.consultation.hosts.push_back(well);
   for (const auto* name : {"h2", "h3"}) {
     HostReport shut{.host = name, .user = {}, .workers = 2};
-    shut.barrier = doctor::Barrier{doctor::Barrier::Kind::refused, "it takes publickey", ""};
+    shut.barrier = launcher::doctor::Barrier{launcher::doctor::Barrier::Kind::refused,
+                                             "it takes publickey", ""};
     out.consultation.hosts.push_back(shut);
   }
   out.consultation.routes = {{"h1", "the launcher", "10.0.0.9", true, ""}};
-  out.findings = doctor::diagnose(out.consultation);
+  out.findings = launcher::doctor::diagnose(out.consultation);
   out.remaining = {{"h1", 2}};
   return out;
 }
@@ -86,4 +87,4 @@ TEST_CASE("how far the doctor is") {
   CHECK(progress_text({4, 3, 2}) == "2 of 4 hosts looked at, 3 reached");
 }
 
-}  // namespace corro
+}  // namespace corro::cli

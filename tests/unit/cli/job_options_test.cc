@@ -5,7 +5,9 @@
 #include "tests/unit/cli/around.h"
 #include "tests/unit/cli/words.h"
 
-namespace corro {
+namespace corro::cli {
+
+using launcher::StdinTo;
 
 using namespace std::chrono_literals;
 
@@ -31,17 +33,17 @@ std::string complaint_in(std::string_view line) {
 }  // namespace
 
 TEST_CASE("how other machines are reached") {
-  const Reach none = job("").spec.reach;
+  const launcher::Reach none = job("").spec.reach;
   CHECK(none.rsh_agent.empty());
-  CHECK(none.host_keys == HostKeyPolicy::from_config);
+  CHECK(none.host_keys == launcher::HostKeyPolicy::from_config);
   CHECK(none.at_once == 64);
-  const Reach reach =
+  const launcher::Reach reach =
       job("-p 2222 -i k1 -i k2 --host-key-policy accept-new --ssh-at-once 8").spec.reach;
   CHECK(reach.ssh_port == 2222);
   CHECK(reach.identities == Words{"k1", "k2"});
-  CHECK(reach.host_keys == HostKeyPolicy::accept_new);
+  CHECK(reach.host_keys == launcher::HostKeyPolicy::accept_new);
   CHECK(reach.at_once == 8);
-  CHECK(job("--host-key-policy strict").spec.reach.host_keys == HostKeyPolicy::strict);
+  CHECK(job("--host-key-policy strict").spec.reach.host_keys == launcher::HostKeyPolicy::strict);
   CHECK(complaint_in("--host-key-policy no").find("invalid choice: 'no'") != std::string::npos);
   CHECK(job("--network-interfaces eth0,eth1 --network-interface ib0 --network-interface eth0")
             .spec.placement.interfaces == Words{"eth0", "eth1", "ib0"});
@@ -161,7 +163,7 @@ TEST_CASE("variables are exported by name or with a value") {
 
 TEST_CASE("rules for variables are read in their order") {
   CHECK(job("--env-rules=-AWS_*,AWS_REGION --env-rules=-X").spec.environment.rules ==
-        std::vector<EnvRule>{{"AWS_*", false}, {"AWS_REGION", true}, {"X", false}});
+        std::vector<launcher::EnvRule>{{"AWS_*", false}, {"AWS_REGION", true}, {"X", false}});
   for (const auto text : {"''", "a,", "-", "A=b"}) {
     CAPTURE(text);
     CHECK(complaint_in(std::string("--env-rules=") + (text == std::string("''") ? "" : text))
@@ -174,9 +176,9 @@ TEST_CASE("output is shown and kept as asked for") {
                          "--tag-format {rank}:")
                          .spec.output;
   CHECK(style.directory == "logs");
-  CHECK(style.color == Color::never);
-  CHECK(style.tag == *TagFormat::parse({"", "{time}{rank}:"}));
-  CHECK(job("--color always").spec.output.color == Color::always);
+  CHECK(style.color == launcher::Color::never);
+  CHECK(style.tag == *launcher::TagFormat::parse({"", "{time}{rank}:"}));
+  CHECK(job("--color always").spec.output.color == launcher::Color::always);
   CHECK(complaint_in("--tag-format {rnk}")
             .starts_with("argument --tag-format: there is no 'rnk'\n  {rnk}\n  ^~~~~\n"));
   CHECK(complaint_in("--output-filename ''") ==
@@ -184,10 +186,11 @@ TEST_CASE("output is shown and kept as asked for") {
 }
 
 TEST_CASE("where workers are put, and who reads, reaches the job") {
-  CHECK(job("--gpu-pinning exclusive").spec.placement.gpu_pinning == GpuPinning::exclusive);
-  CHECK(job("--gpu-pinning none").spec.placement.gpu_pinning == GpuPinning::none);
-  CHECK(job("--bind-to core").spec.placement.bind_to == BindTo::core);
-  CHECK(job("--bind-to numa").spec.placement.bind_to == BindTo::numa);
+  CHECK(job("--gpu-pinning exclusive").spec.placement.gpu_pinning ==
+        launcher::GpuPinning::exclusive);
+  CHECK(job("--gpu-pinning none").spec.placement.gpu_pinning == launcher::GpuPinning::none);
+  CHECK(job("--bind-to core").spec.placement.bind_to == launcher::BindTo::core);
+  CHECK(job("--bind-to numa").spec.placement.bind_to == launcher::BindTo::numa);
   CHECK(job("--port-range 20000-20100").spec.placement.ports == PortRange{20000, 20100});
   CHECK(job("--port-range 4711").spec.placement.ports == PortRange{4711, 4711});
   for (const auto text : {"", "x", "0", "70000", "5-4", "1-", "-5", "1-2-3"}) {
@@ -200,8 +203,8 @@ TEST_CASE("where workers are put, and who reads, reaches the job") {
   CHECK(job("--stdin none").spec.stdin_to.who == StdinTo::Who::none);
   CHECK(complaint_in("--stdin 4") ==
         "argument --stdin: expected a rank from 0 to 3, all or none, not '4'");
-  CHECK(job("--exit-code-policy max").spec.exit_code_policy == ExitCodePolicy::max);
-  CHECK(job("--exit-code-policy rank0").spec.exit_code_policy == ExitCodePolicy::rank0);
+  CHECK(job("--exit-code-policy max").spec.exit_code_policy == launcher::ExitCodePolicy::max);
+  CHECK(job("--exit-code-policy rank0").spec.exit_code_policy == launcher::ExitCodePolicy::rank0);
 }
 
 TEST_CASE("what contradicts itself is refused") {
@@ -257,4 +260,4 @@ TEST_CASE("--log-level is the launcher's too, in its own words") {
   CHECK_FALSE(job("--log-level WARNING").spec.verbose);
 }
 
-}  // namespace corro
+}  // namespace corro::cli

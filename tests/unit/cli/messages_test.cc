@@ -6,7 +6,14 @@
 #include <catch2/catch.hpp>
 #include <csignal>
 
-namespace corro {
+namespace corro::cli {
+
+namespace news = launcher::news;
+using launcher::Doing;
+using launcher::Failure;
+using launcher::News;
+using launcher::Outcome;
+using launcher::WorkerEnd;
 
 using namespace std::chrono_literals;
 
@@ -74,7 +81,8 @@ TEST_CASE("however many things 64 ranks were at, the largest two groups and the 
 }
 
 TEST_CASE("where nothing was started, nobody is said not to have run to an end") {
-  const Failure failure{Failure::Kind::unfit, "b", {}, "host b has no GPU", kExitUnfit, 10ms};
+  const Failure failure{Failure::Kind::unfit, "b", {}, "host b has no GPU",
+                        launcher::kExitUnfit, 10ms};
   CHECK(message_for(Outcome{.failure = failure, .workers = {kUnknown, kUnknown}}) ==
         "horovodrun: nothing was started: host b has no GPU\n");
 }
@@ -179,4 +187,4 @@ TEST_CASE("where the start-up went is told step by step, with the host that was 
                        "ms, agent 5.0 ms)\n"));
 }
 
-}  // namespace corro
+}  // namespace corro::cli

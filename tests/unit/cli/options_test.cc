@@ -11,7 +11,7 @@
 #include "cli/help.h"
 #include "cli/manual.h"
 
-namespace corro {
+namespace corro::cli {
 
 TEST_CASE("every option of the table has names of its own, a word about it, and makes sense") {
   std::set<std::string_view> names;
@@ -95,4 +95,4 @@ TEST_CASE("texts are shown as Python shows them") {
   CHECK(python_repr("a\nb\t\\\x01") == "'a\\nb\\t\\\\\\x01'");
 }
 
-}  // namespace corro
+}  // namespace corro::cli

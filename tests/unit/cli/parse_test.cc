@@ -5,7 +5,9 @@
 #include "tests/unit/cli/around.h"
 #include "tests/unit/cli/words.h"
 
-namespace corro {
+namespace corro::cli {
+
+using launcher::HostSpec;
 
 using namespace std::chrono_literals;
 
@@ -78,11 +80,11 @@ TEST_CASE("what is not said has its default") {
   CHECK(run.spec.hosts == std::vector<HostSpec>{{"localhost", 4}});
   CHECK(run.spec.grace == 5s);
   CHECK(run.spec.start_timeout == 30s);
-  CHECK(run.spec.exit_code_policy == ExitCodePolicy::first);
-  CHECK(run.spec.output == OutputStyle{});
-  CHECK(run.spec.stdin_to == StdinTo{});
-  CHECK(run.spec.placement == Placement{});
-  CHECK(run.spec.environment == WorkerEnvironment{});
+  CHECK(run.spec.exit_code_policy == launcher::ExitCodePolicy::first);
+  CHECK(run.spec.output == launcher::OutputStyle{});
+  CHECK(run.spec.stdin_to == launcher::StdinTo{});
+  CHECK(run.spec.placement == launcher::Placement{});
+  CHECK(run.spec.environment == launcher::WorkerEnvironment{});
 }
 
 TEST_CASE("of an option that is given twice the last counts") {
@@ -198,7 +200,7 @@ TEST_CASE("subcommands are the first word, and shadow no program") {
   const auto shown = parse_command_line(words("hosts a:2,b[1-2] --format slurm"), Around());
   REQUIRE(shown);
   CHECK(std::get<ShowHosts>(*shown).hosts.size() == 3);
-  CHECK(std::get<ShowHosts>(*shown).format == HostFormat::slurm);
+  CHECK(std::get<ShowHosts>(*shown).format == launcher::HostFormat::slurm);
   CHECK(complaint_in("hosts a --format xml") ==
         "argument --format: invalid choice: 'xml' (choose from 'horovod', 'openmpi', 'slurm', "
         "'json')");
@@ -302,4 +304,4 @@ TEST_CASE("hosts that come without a number are asked before the job is laid out
   CHECK(run.notes == std::vector<std::string>{"a slot for each GPU, else one: a:4,b:1"});
 }
 
-}  // namespace corro
+}  // namespace corro::cli

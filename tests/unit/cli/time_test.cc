@@ -12,7 +12,7 @@
 #include "cli/values.h"
 #include "launcher/hosts/hosts.h"
 
-namespace corro {
+namespace corro::cli {
 
 namespace {
 
@@ -70,9 +70,11 @@ TEST_CASE("long lists of hosts are read in time") {
         repeated("a,") + "a", repeated("a[1-9],") + "a", repeated("["), repeated("a@"),
         repeated("n[0-9]")}) {
     CAPTURE(text.substr(0, 40));
-    CHECK(milliseconds_for([&] { return parse_hosts({"-H", text}, nullptr); }) < kLimit_ms);
-    CHECK(milliseconds_for([&] { return parse_node_list({"list", text}); }) < kLimit_ms);
-    CHECK(milliseconds_for([&] { return parse_host_file({"file", text}); }) < kLimit_ms);
+    CHECK(milliseconds_for([&] {
+            return launcher::parse_hosts({"-H", text}, nullptr);
+          }) < kLimit_ms);
+    CHECK(milliseconds_for([&] { return launcher::parse_node_list({"list", text}); }) < kLimit_ms);
+    CHECK(milliseconds_for([&] { return launcher::parse_host_file({"file", text}); }) < kLimit_ms);
   }
 }
 
@@ -81,7 +83,7 @@ TEST_CASE("long host files are read in time") {
        {numbered("node{} slots=4 max_slots=8\n"), repeated("a\n"), repeated("a slots=1\n"),
         repeated("\n"), repeated("a x=1 "), repeated("# a\r\n") + "a", repeated("n[1-9]:4\n")}) {
     CAPTURE(text.substr(0, 40));
-    CHECK(milliseconds_for([&] { return parse_host_file({"file", text}); }) < kLimit_ms);
+    CHECK(milliseconds_for([&] { return launcher::parse_host_file({"file", text}); }) < kLimit_ms);
   }
 }
 
@@ -95,4 +97,4 @@ TEST_CASE("long configuration files are read in time") {
   }
 }
 
-}  // namespace corro
+}  // namespace corro::cli

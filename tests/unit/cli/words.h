@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 
-namespace corro {
+namespace corro::cli {
 
 using Words = std::vector<std::string>;
 
@@ -22,4 +22,4 @@ inline Words words(std::string_view line) {
   return out;
 }
 
-}  // namespace corro
+}  // namespace corro::cli

@@ -5,7 +5,7 @@
 
 #include "launcher/network/interfaces.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -177,4 +177,4 @@ TEST_CASE("whoever opened what, an address that is chosen was reached by all who
   });
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -4,7 +4,7 @@
 
 #include "launcher/session/session.h"
 
-namespace corro::agent {
+namespace corro::launcher::agent {
 
 namespace {
 
@@ -210,4 +210,4 @@ TEST_CASE("the bytes are those of PROTOCOL.md") {
         "12 00 00 00 42 00 03 00 00 00 00 00 00 00 00 00 00 00 44 6f 00 00");
 }
 
-}  // namespace corro::agent
+}  // namespace corro::launcher::agent

@@ -5,7 +5,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -190,4 +190,4 @@ TEST_CASE("a scheduler goes before the MPI operator, and Slurm before all") {
   CHECK(found(variables, {{"/x", "p"}}).from.starts_with("PBS"));
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -4,7 +4,7 @@
 
 #include <set>
 
-namespace corro {
+namespace corro::launcher {
 
 using namespace std::chrono_literals;
 
@@ -33,4 +33,4 @@ TEST_CASE("pipes that were turned away together come back one by one") {
   CHECK(rests.size() > 40);  // different milliseconds
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "tests/support/print_error.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -249,4 +249,4 @@ TEST_CASE("bindings are reported as a table") {
                              {"2", "b", "-", "-", "-"}});
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -5,7 +5,7 @@
 #include "launcher/pipe/copy.h"
 #include "launcher/pipe/program.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -155,4 +155,4 @@ TEST_CASE("only whole frames go up") {
   CHECK(whole_frames(view_of("Last login: today")).error().code() == Errc::malformed);
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

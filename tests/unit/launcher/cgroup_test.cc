@@ -20,7 +20,7 @@
 #include "tests/support/folder.h"
 #include "tests/support/not_tested.h"
 
-namespace corro::agent {
+namespace corro::launcher::agent {
 
 namespace {
 
@@ -329,4 +329,4 @@ TEST_CASE("a worker beyond the limit of its cgroup is known to have been killed 
   CHECK(wait_until([&] { return cgroup->remove(); }));
 }
 
-}  // namespace corro::agent
+}  // namespace corro::launcher::agent

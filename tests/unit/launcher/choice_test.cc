@@ -4,7 +4,7 @@
 
 #include "launcher/hosts/hosts.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -114,4 +114,4 @@ TEST_CASE("a slot is included or excluded, never both") {
   });
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace corro {
+namespace corro::launcher {
 
 TEST_CASE("the doctor is called to the job's hosts, by the job's ways") {
   JobSpec spec;
@@ -22,4 +22,4 @@ TEST_CASE("the doctor is called to the job's hosts, by the job's ways") {
         "horovodrun doctor -H h1:2,ada@h2:1 --rsh-agent 'kubectl exec '\\''a b'\\'''");
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

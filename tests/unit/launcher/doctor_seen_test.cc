@@ -2,7 +2,7 @@
 
 #include "ward.h"
 
-namespace corro::doctor {
+namespace corro::launcher::doctor {
 
 TEST_CASE("limits that are too low for a job") {
   Ward ward(3);
@@ -247,4 +247,4 @@ TEST_CASE("what could not be found out is told, by what it is about") {
   CHECK_FALSE(found.fix.empty());
 }
 
-}  // namespace corro::doctor
+}  // namespace corro::launcher::doctor

@@ -2,7 +2,7 @@
 
 #include "ward.h"
 
-namespace corro::doctor {
+namespace corro::launcher::doctor {
 
 using namespace std::chrono_literals;
 
@@ -202,4 +202,4 @@ TEST_CASE("a job goes on without bad hosts, if enough slots remain") {
         "without the hosts that are bad 4 of 6 slots remain, and 5 workers are wanted");
 }
 
-}  // namespace corro::doctor
+}  // namespace corro::launcher::doctor

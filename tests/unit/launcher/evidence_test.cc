@@ -21,7 +21,7 @@
 #include "launcher/agent/stack.h"
 #include "tests/support/not_tested.h"
 
-namespace corro::agent {
+namespace corro::launcher::agent {
 
 // A name to be found on a stack.
 extern "C" [[gnu::noinline]] void corro_test_spins(const volatile int* forever) {
@@ -427,4 +427,4 @@ TEST_CASE("what it takes to examine 64 processes", "[.][cost]") {
   }
 }
 
-}  // namespace corro::agent
+}  // namespace corro::launcher::agent

@@ -6,7 +6,7 @@
 
 #include "tests/support/folder.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace fs = std::filesystem;
 
@@ -51,4 +51,4 @@ TEST_CASE("a directory that cannot be made is named") {
         "making the directory " + folder.path() + "/file/logs/rank.0: Not a directory");
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

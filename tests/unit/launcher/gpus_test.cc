@@ -18,7 +18,7 @@
 #include "tests/support/folder.h"
 #include "tests/support/print_error.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -222,4 +222,4 @@ TEST_CASE("who waits for a driver that hangs holds none of our descriptors") {
   ::unsetenv("CORRO_STAND_IN_GPUS");
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -5,7 +5,7 @@
 #include "launcher/hosts/hosts.h"
 #include "launcher/plan/plan.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -215,4 +215,4 @@ TEST_CASE("a long host file is read and planned") {
   CHECK(plan->slots.back().cross_size == kLines);
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -5,7 +5,7 @@
 #include "launcher/hosts/hosts.h"
 
 // Hosts of all kinds, for properties.
-namespace corro::gen {
+namespace corro::launcher::gen {
 
 inline rc::Gen<std::string> name_end() {
   return rc::gen::suchThat(
@@ -42,4 +42,4 @@ inline rc::Gen<std::vector<HostSpec>> host_list() {
       rc::gen::uniqueBy<std::vector<HostSpec>>(host(), [](const HostSpec& h) { return h.name; }));
 }
 
-}  // namespace corro::gen
+}  // namespace corro::launcher::gen

@@ -8,7 +8,7 @@
 
 #include "hosts_gen.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -320,4 +320,4 @@ TEST_CASE("a host may have another address for the others than for us") {
   CHECK(refused.error().text().find(why) != std::string::npos);
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -16,7 +16,7 @@
 #include "launcher/machine/python.h"
 #include "launcher/machine/script.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -245,4 +245,4 @@ TEST_CASE("an errand answers, crashes, or is given up; nobody is left") {
   CHECK(children().empty());
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

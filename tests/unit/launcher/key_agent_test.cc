@@ -2,7 +2,7 @@
 
 #include <rapidcheck/catch.h>
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -50,4 +50,4 @@ TEST_CASE("any answer is passed on") {
   });
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -4,7 +4,7 @@
 #include <set>
 #include <vector>
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -91,4 +91,4 @@ TEST_CASE("from every phase of a job there is a way to its end") {
     CHECK(reached_from(edge.from, kJobLife).contains(JobPhase::finished));
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

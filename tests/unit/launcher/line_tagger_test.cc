@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -142,4 +142,4 @@ TEST_CASE("in colour only the tag is, and an empty tag is not") {
   CHECK(bare.feed("x\n", WallTime()) == "x\n");
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -7,7 +7,7 @@
 
 #include "tests/support/folder.h"
 
-namespace corro {
+namespace corro::launcher {
 
 using namespace std::chrono_literals;
 
@@ -72,4 +72,4 @@ TEST_CASE("the file is nobody else's, or it is not used") {
   set ? ::setenv("XDG_CACHE_HOME", before.c_str(), 1) : ::unsetenv("XDG_CACHE_HOME");
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -3,7 +3,7 @@
 #include "launcher/network/knocking.h"
 #include "launcher/network/reception.h"
 
-namespace corro {
+namespace corro::launcher {
 
 using namespace std::chrono_literals;
 
@@ -100,4 +100,4 @@ TEST_CASE("doors are where they may be") {
   CHECK(Reception(loop, Key::random(), "b", {{"lo", "203.0.113.7", 0, 0}}, {}).doors().empty());
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

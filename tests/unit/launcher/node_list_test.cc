@@ -5,7 +5,7 @@
 #include "hosts_gen.h"
 #include "launcher/hosts/hosts.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -138,4 +138,4 @@ TEST_CASE("what was folded stands for the same names") {
   });
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

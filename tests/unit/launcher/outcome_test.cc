@@ -4,7 +4,7 @@
 
 #include <csignal>
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -92,4 +92,4 @@ TEST_CASE("policies choose among failures, and never between failure and success
   });
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

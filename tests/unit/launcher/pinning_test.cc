@@ -9,7 +9,7 @@
 
 #include "base/text.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -334,4 +334,4 @@ TEST_CASE("pinning keeps its promises for any mask of numbers") {
   });
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

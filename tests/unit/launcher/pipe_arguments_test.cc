@@ -2,7 +2,7 @@
 
 #include "launcher/pipe/pipe.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -59,4 +59,4 @@ TEST_CASE("arguments that make no pipe are refused") {
   }
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

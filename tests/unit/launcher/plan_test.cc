@@ -6,7 +6,7 @@
 #include <map>
 #include <tuple>
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -253,4 +253,4 @@ TEST_CASE("a difference leads from the one plan to the other") {
   });
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -13,7 +13,7 @@
 
 #include "base/fd.h"
 
-namespace corro {
+namespace corro::launcher {
 
 using namespace std::chrono_literals;
 
@@ -198,4 +198,4 @@ TEST_CASE("patience that was used up comes back bit by bit") {
   CHECK(patience.at(start + 60s) == 2s);
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace corro {
+namespace corro::launcher {
 
 using namespace std::chrono_literals;
 
@@ -37,4 +37,4 @@ TEST_CASE("another machine's agent is at the end of a pipe that knows how to rea
   CHECK(by_agent->connect_timeout == kConnectTimeout);
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -197,4 +197,4 @@ TEST_CASE("interfaces that the user's options name count more, and -x still more
   CHECK(variables.at("CORRO_DEFAULTS") == "OMP_NUM_THREADS");
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

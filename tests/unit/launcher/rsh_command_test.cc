@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -34,4 +34,4 @@ TEST_CASE("ssh is given port and identity files before all else") {
         Words{"/usr/bin/ssh", "-p", "2222", "-i", "k1", "-i", "k2", "-q", "-p", "22", "h1", "sh"});
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -85,4 +85,4 @@ TEST_CASE("at a terminal nothing stays of a progress bar behind another's line")
   CHECK(terminal.read == "[0]50% #####.....\r[0]60% ######....\r\x1b[K[1]short\n[0]done\n");
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

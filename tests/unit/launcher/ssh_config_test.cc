@@ -6,7 +6,7 @@
 
 #include "launcher/pipe/ssh_destination.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -222,4 +222,4 @@ TEST_CASE("jumps become a pipe to the host before") {
   CHECK(command("ProxyJump b", "b").empty());
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

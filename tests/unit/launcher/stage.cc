@@ -6,7 +6,7 @@
 
 #include "base/text.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -73,17 +73,17 @@ void Stage::all_hosts_close() {
   for (const std::string& name : plan_.hosts()) host(name).closes();
 }
 
-Script Stage::told() {
-  Script out;
+Transcript Stage::told() {
+  Transcript out;
   for (const std::string& line : ordered())
     if (line.starts_with("tell: ")) out.push_back(line.substr(6));
   return out;
 }
 
-Script sent(int signo, const std::vector<int>& ranks) {
-  Script out;
+Transcript sent(int signo, const std::vector<int>& ranks) {
+  Transcript out;
   for (const int rank : ranks) out.push_back(fmt::format("{} {}", signal_name(signo), rank));
   return out;
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

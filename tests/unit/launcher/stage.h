@@ -7,9 +7,9 @@
 
 #include "launcher/supervise/supervisor.h"
 
-namespace corro {
+namespace corro::launcher {
 
-using Script = std::vector<std::string>;
+using Transcript = std::vector<std::string>;
 
 // A supervisor whose hosts and workers do what a test says, and whose time passes by hand.  What it
 // orders is written down in words:
@@ -69,8 +69,8 @@ class Stage {
   void all_hosts_close();
 
   // What was ordered since somebody looked last.
-  Script ordered() { return std::exchange(ordered_, {}); }
-  Script told();  // of that, what the other workers are told
+  Transcript ordered() { return std::exchange(ordered_, {}); }
+  Transcript told();  // of that, what the other workers are told
 
   JobPhase phase() const { return supervisor_.phase(); }
   const Outcome& outcome() const { return supervisor_.outcome(); }
@@ -83,10 +83,10 @@ class Stage {
   const TimePoint began_{std::chrono::hours(1)};
   TimePoint now_ = began_;
   Supervisor supervisor_;
-  Script ordered_;
+  Transcript ordered_;
 };
 
 // "SIGTERM 0", "SIGTERM 1", … for these ranks.
-Script sent(int signo, const std::vector<int>& ranks);
+Transcript sent(int signo, const std::vector<int>& ranks);
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -3,7 +3,7 @@
 
 #include "tests/unit/launcher/stage.h"
 
-namespace corro {
+namespace corro::launcher {
 
 using namespace std::chrono_literals;
 
@@ -13,7 +13,7 @@ TEST_CASE("what the others do is looked at before they are ended, within two sec
   stage.rises();
   stage.worker(3).exits(1);
   CHECK(stage.ordered() ==
-        Script{"tell: rank 3 on host c exited with code 1", "examine a", "examine b"});
+        Transcript{"tell: rank 3 on host c exited with code 1", "examine a", "examine b"});
   stage.host("a").has_seen_its_workers();
   stage.time_passes(1900ms);
   CHECK(stage.ordered().empty());
@@ -48,8 +48,8 @@ TEST_CASE("what is known of why is part of the cause, for everybody") {
   Stage stage("a:2", 2);
   stage.rises();
   stage.hear(heard::Exited{0, ExitStatus::killed(SIGKILL), "out of memory"});
-  CHECK(stage.told() == Script{"rank 0 on host a was killed by SIGKILL: out of memory"});
+  CHECK(stage.told() == Transcript{"rank 0 on host a was killed by SIGKILL: out of memory"});
   CHECK(stage.outcome().failure->cause == "was killed by SIGKILL: out of memory");
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

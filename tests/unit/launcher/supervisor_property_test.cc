@@ -6,7 +6,7 @@
 
 #include "stage.h"
 
-namespace corro {
+namespace corro::launcher {
 
 using namespace std::chrono_literals;
 
@@ -300,4 +300,4 @@ TEST_CASE("no sequence of events, however senseless, confuses a supervisor") {
   });
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -4,7 +4,7 @@
 
 #include "stage.h"
 
-namespace corro {
+namespace corro::launcher {
 
 using namespace std::chrono_literals;
 
@@ -15,7 +15,7 @@ TEST_CASE("workers are started when all hosts are ready, and not before") {
   stage.host("b").is_ready();
   CHECK(stage.ordered().empty());
   stage.host("a").is_ready();
-  CHECK(stage.ordered() == Script{"start 0", "start 1", "start 2"});
+  CHECK(stage.ordered() == Transcript{"start 0", "start 1", "start 2"});
 }
 
 TEST_CASE("nothing starts before it is known what each worker gets") {
@@ -33,10 +33,10 @@ TEST_CASE("of hosts that cannot be reached the user hears all at once") {
   CHECK(stage.ordered().empty());
   stage.host("a").is_ready();
   stage.host("c").is_not_reached("c refuses the key", kExitLogin);
-  CHECK(stage.ordered() == Script{"close a", "close c"});
+  CHECK(stage.ordered() == Transcript{"close a", "close c"});
   stage.host("a").closes();
   stage.host("c").closes();
-  CHECK(stage.ordered() == Script{"finish"});
+  CHECK(stage.ordered() == Transcript{"finish"});
   CHECK(stage.code() == kExitUnreached);
   CHECK(stage.outcome().unreachable ==
         std::vector<Unreachable>{{"b", "b is down", "mend it", kExitUnreached},
@@ -49,7 +49,7 @@ TEST_CASE("a host that keeps silent is not waited for when another cannot be rea
   stage.time_passes(1999ms);
   CHECK(stage.ordered().empty());
   stage.time_passes(1ms);
-  CHECK(stage.ordered() == Script{"close a", "close b"});
+  CHECK(stage.ordered() == Transcript{"close a", "close b"});
   CHECK(stage.code() == kExitUnreached);
 }
 
@@ -58,7 +58,7 @@ TEST_CASE("a connection that breaks in the middle of the job is the end of its w
   stage.rises();
   stage.host("b").is_not_reached("the connection to b was reset", kExitHostLost);
   CHECK(stage.told() ==
-        Script{"rank 1 on host b was lost with its host: the connection to b was reset"});
+        Transcript{"rank 1 on host b was lost with its host: the connection to b was reset"});
   CHECK(stage.outcome().unreachable.empty());
   CHECK(stage.outcome().failure->cause == "the connection to b was reset");
   stage.host("b").vanishes();
@@ -73,14 +73,14 @@ TEST_CASE("a job whose workers all exit with 0 is a success") {
   stage.worker(2).exits(0);
   stage.worker(0).exits(0);
   CHECK(stage.told() ==
-        Script{"rank 2 on host b exited with code 0", "rank 0 on host a exited with code 0"});
+        Transcript{"rank 2 on host b exited with code 0", "rank 0 on host a exited with code 0"});
   stage.worker(1).exits(0);
   CHECK(stage.ordered() ==
-        Script{"tell: rank 1 on host a exited with code 0", "close a", "close b"});
+        Transcript{"tell: rank 1 on host a exited with code 0", "close a", "close b"});
   stage.host("a").closes();
   CHECK(stage.ordered().empty());
   stage.host("b").closes();
-  CHECK(stage.ordered() == Script{"finish"});
+  CHECK(stage.ordered() == Transcript{"finish"});
   CHECK(stage.code() == 0);
   CHECK(stage.outcome().took == 10s);
   CHECK_FALSE(stage.outcome().failure);
@@ -99,9 +99,11 @@ TEST_CASE("who goes with 0 has left, who goes otherwise has died, in this genera
   hear(heard::Started{0, 1});
   hear(heard::Started{1, 2});
   CHECK(hear(heard::Exited{0, ExitStatus::exited(0)}) ==
-        Orders{order::Announce{{3, 0, "a", "exited with code 0", Departure::Manner::left}}});
+        Orders{order::Announce{
+            {3, 0, "a", "exited with code 0", rendezvous::Departure::Manner::left}}});
   CHECK(hear(heard::Exited{1, ExitStatus::killed(SIGSEGV)}).front() ==
-        Order(order::Announce{{3, 1, "a", "was killed by SIGSEGV", Departure::Manner::died}}));
+        Order(order::Announce{
+            {3, 1, "a", "was killed by SIGSEGV", rendezvous::Departure::Manner::died}}));
 }
 
 TEST_CASE(
@@ -111,7 +113,7 @@ TEST_CASE(
   stage.rises();
   stage.time_passes(3s);
   stage.worker(2).exits(7);
-  CHECK(stage.ordered() == Script{"tell: rank 2 on host b exited with code 7"});
+  CHECK(stage.ordered() == Transcript{"tell: rank 2 on host b exited with code 7"});
   stage.time_passes(499ms);
   CHECK(stage.ordered().empty());
   stage.time_passes(1ms);
@@ -144,7 +146,7 @@ TEST_CASE("those who end by themselves in time are not signalled") {
   stage.time_passes(500ms);
   CHECK(stage.ordered() == sent(SIGTERM, {2}));
   stage.worker(2).dies_of(SIGTERM);
-  CHECK(stage.ordered() == Script{"tell: rank 2 on host a was killed by SIGTERM", "close a"});
+  CHECK(stage.ordered() == Transcript{"tell: rank 2 on host a was killed by SIGTERM", "close a"});
   CHECK(stage.code() == 1);
 }
 
@@ -177,7 +179,8 @@ TEST_CASE("a program that cannot be run gives what a shell gives") {
                std::pair{Error(Errc::unsupported, "x may not be executed"), 126},
                std::pair{Error(Errc::io, "starting x: no more processes"), 125});
   stage.worker(1).cannot_start(why);
-  CHECK(stage.ordered() == Script{"tell: rank 1 on host a could not be started: " + why.text()});
+  CHECK(stage.ordered() ==
+        Transcript{"tell: rank 1 on host a could not be started: " + why.text()});
   stage.time_passes(500ms);
   CHECK(stage.ordered() == sent(SIGTERM, {0}));
   stage.worker(0).dies_of(SIGTERM);
@@ -191,9 +194,10 @@ TEST_CASE("a host that vanishes takes its workers with it, once") {
   Stage stage("a:2,b:2", 4);
   stage.rises();
   stage.host("b").vanishes("its guard was killed by SIGKILL");
-  CHECK(stage.ordered() ==
-        Script{"tell: rank 2 on host b was lost with its host: its guard was killed by SIGKILL",
-               "tell: rank 3 on host b was lost with its host: its guard was killed by SIGKILL"});
+  CHECK(
+      stage.ordered() ==
+      Transcript{"tell: rank 2 on host b was lost with its host: its guard was killed by SIGKILL",
+                 "tell: rank 3 on host b was lost with its host: its guard was killed by SIGKILL"});
   stage.host("b").vanishes();
   CHECK(stage.ordered().empty());
   stage.time_passes(500ms);
@@ -229,7 +233,8 @@ TEST_CASE(
   stage.worker(1).exits(0);
   stage.ordered();
   stage.host("a").gives_up("its agent got SIGTERM");
-  CHECK(stage.told() == Script{"rank 0 on host a was lost with its host: its agent got SIGTERM"});
+  CHECK(stage.told() ==
+        Transcript{"rank 0 on host a was lost with its host: its agent got SIGTERM"});
   CHECK(stage.phase() == JobPhase::last_words);
 
   stage.time_passes(2s);
@@ -237,7 +242,7 @@ TEST_CASE(
   stage.worker(0).exits(0);
   CHECK(stage.ordered().empty());
   stage.host("a").closes();
-  CHECK(stage.ordered() == Script{"finish"});
+  CHECK(stage.ordered() == Transcript{"finish"});
   CHECK(stage.code() == kExitHostLost);
   CHECK_FALSE(stage.outcome().workers[0].status);
 }
@@ -251,9 +256,9 @@ TEST_CASE("a host that gives up and then does nothing is not waited for longer t
   stage.time_passes(500ms + 5s);
   CHECK(stage.phase() == JobPhase::killing);
   stage.time_passes(2s);
-  CHECK(stage.ordered() == Script{"close a", "close b"});
+  CHECK(stage.ordered() == Transcript{"close a", "close b"});
   stage.time_passes(2s);
-  CHECK(stage.ordered() == Script{"terminate a", "terminate b"});
+  CHECK(stage.ordered() == Transcript{"terminate a", "terminate b"});
 }
 
 TEST_CASE("a host that is lost before anything ran ends the job") {
@@ -272,7 +277,7 @@ TEST_CASE("a host that is lost before anything ran ends the job") {
   CHECK(stage.phase() == JobPhase::closing);
   stage.ordered();
   stage.host("a").closes();
-  CHECK(stage.ordered() == Script{"finish"});
+  CHECK(stage.ordered() == Transcript{"finish"});
   CHECK(stage.code() == kExitHostLost);
   CHECK(stage.outcome().failure->host == "b");
 }
@@ -283,7 +288,7 @@ TEST_CASE("a host that does not answer in time is named, with the code of a time
   stage.time_passes(29s);
   CHECK(stage.ordered().empty());
   stage.time_passes(1s);
-  CHECK(stage.ordered() == Script{"close a", "close b"});
+  CHECK(stage.ordered() == Transcript{"close a", "close b"});
   stage.host("b").is_ready();
   CHECK(stage.ordered().empty());
   stage.all_hosts_close();
@@ -353,12 +358,12 @@ TEST_CASE("an interrupt while hosts are awaited starts nothing") {
   Stage stage("a:1,b:1", 2);
   stage.host("a").is_ready();
   stage.is_interrupted(SIGINT);
-  CHECK(stage.ordered() == Script{"close a", "close b"});
+  CHECK(stage.ordered() == Transcript{"close a", "close b"});
   stage.host("b").is_ready();
   stage.host("a").closes();
   CHECK(stage.ordered().empty());
   stage.host("b").closes();
-  CHECK(stage.ordered() == Script{"finish"});
+  CHECK(stage.ordered() == Transcript{"finish"});
   CHECK(stage.code() == 130);
 }
 
@@ -394,14 +399,14 @@ TEST_CASE("workers that no signal moves, and hosts that do not close, are given 
   stage.time_passes(5s);
   CHECK(stage.ordered() == sent(SIGKILL, {1}));
   stage.time_passes(2s);
-  CHECK(stage.ordered() == Script{"close a", "close b"});
+  CHECK(stage.ordered() == Transcript{"close a", "close b"});
   stage.host("a").closes();
   stage.time_passes(2s);
-  CHECK(stage.ordered() == Script{"terminate b"});
+  CHECK(stage.ordered() == Transcript{"terminate b"});
   stage.time_passes(1h);
   CHECK(stage.ordered().empty());
   stage.host("b").vanishes();
-  CHECK(stage.ordered() == Script{"finish"});
+  CHECK(stage.ordered() == Transcript{"finish"});
   CHECK(stage.code() == 5);
   CHECK_FALSE(stage.outcome().workers[1].status);
 }
@@ -412,9 +417,9 @@ TEST_CASE("the policy's times are the ones that count") {
   stage.worker(0).exits(5);
   stage.ordered();
   stage.time_passes(2s);
-  CHECK(stage.ordered() == Script{"SIGTERM 1", "SIGKILL 1"});
+  CHECK(stage.ordered() == Transcript{"SIGTERM 1", "SIGKILL 1"});
   stage.time_passes(3s);
-  CHECK(stage.ordered() == Script{"close a"});
+  CHECK(stage.ordered() == Transcript{"close a"});
 }
 
 TEST_CASE("what makes no sense changes nothing") {
@@ -495,10 +500,10 @@ TEST_CASE("a host that lacks what the job needs ends it before anything starts")
   Stage stage("a:1,b:1", 2);
   stage.host("a").is_ready();
   stage.hear(heard::Unfit{"b", "host b has no GPU, and host a has"});
-  CHECK(stage.ordered() == Script{"close a", "close b"});
+  CHECK(stage.ordered() == Transcript{"close a", "close b"});
   stage.all_hosts_close();
   CHECK(stage.code() == kExitUnfit);
   CHECK(stage.outcome().failure->kind == Failure::Kind::unfit);
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

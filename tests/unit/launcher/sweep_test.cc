@@ -11,7 +11,7 @@
 #include "base/process.h"
 #include "tests/support/not_tested.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -80,4 +80,4 @@ TEST_CASE("a process is stuck if a thread stands in the kernel and no other goes
   for (const char* states : {"", "Z", "ZZ", "R", "DR", "SD", "ZS"}) CHECK_FALSE(is_stuck(states));
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <cstdlib>
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -47,4 +47,4 @@ TEST_CASE("what is no tag is shown where it is wrong") {
         "  There are {rank}, {local_rank}, {host}, {stream} and {time}.");
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -8,7 +8,7 @@
 
 #include "tests/support/print_error.h"
 
-namespace corro {
+namespace corro::launcher {
 
 namespace {
 
@@ -75,4 +75,4 @@ TEST_CASE("without hwloc it is said what to install") {
         Error(Errc::unsupported, "looking at the cores of this machine: libm.so.6 is not hwloc 2"));
 }
 
-}  // namespace corro
+}  // namespace corro::launcher

@@ -6,7 +6,7 @@
 
 #include "launcher/doctor/diagnose.h"
 
-namespace corro::doctor {
+namespace corro::launcher::doctor {
 
 inline constexpr std::uint64_t kMiB = 1 << 20, kGiB = 1 << 30;
 
@@ -94,4 +94,4 @@ inline void check(const Finding& found, const Expected& expected, const Names& h
   CHECK(found.fix == expected.fix);
 }
 
-}  // namespace corro::doctor
+}  // namespace corro::launcher::doctor

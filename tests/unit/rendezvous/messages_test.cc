@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-namespace corro {
+namespace corro::rendezvous {
 
 using namespace store;
 
@@ -40,4 +40,4 @@ TEST_CASE("the largest request fits in the largest frame, and so does the larges
   STATIC_REQUIRE(kReplyLimit >= kTotalLimit + 64);
 }
 
-}  // namespace corro
+}  // namespace corro::rendezvous

@@ -9,7 +9,7 @@
 #include "rendezvous/messages.h"
 #include "rendezvous/store_server.h"
 
-namespace corro {
+namespace corro::rendezvous {
 
 using namespace store;
 
@@ -85,4 +85,4 @@ TEST_CASE("the limits that PROTOCOL.md names are those of the code") {
   says("replies that a client has asked for and not read, bytes", StoreLimits().backlog);
 }
 
-}  // namespace corro
+}  // namespace corro::rendezvous

@@ -4,7 +4,7 @@
 #include <future>
 #include <thread>
 
-namespace corro {
+namespace corro::rendezvous {
 
 using namespace store;
 using namespace std::chrono_literals;
@@ -150,4 +150,4 @@ TEST_CASE("a departure reads as a sentence") {
   CHECK(killed.text() == "rank 2 on host b was killed by SIGKILL");
 }
 
-}  // namespace corro
+}  // namespace corro::rendezvous

@@ -7,7 +7,7 @@
 #include "tests/support/print_error.h"
 #include "tests/support/store_story.h"
 
-namespace corro {
+namespace corro::rendezvous {
 
 using namespace store;
 using namespace std::chrono_literals;
@@ -275,9 +275,9 @@ TEST_CASE("whatever is asked, in whatever order, the store keeps its promises") 
   rc::prop("for every story", [] {
     const auto steps = *rc::gen::inRange<std::size_t>(0, 300);
     const auto script = *rc::gen::container<Bytes>(3 * steps, rc::gen::arbitrary<std::uint8_t>());
-    const auto broken = test::StoreStory().play(script);
+    const auto broken = StoreStory().play(script);
     if (broken) RC_FAIL(*broken);
   });
 }
 
-}  // namespace corro
+}  // namespace corro::rendezvous

@@ -12,7 +12,7 @@
 #include "rendezvous/store_client.h"
 #include "tests/support/print_error.h"
 
-namespace corro {
+namespace corro::rendezvous {
 
 using namespace store;
 using namespace std::chrono_literals;
@@ -364,4 +364,4 @@ TEST_CASE("when the store is gone, who waits for it is told so at once") {
   CHECK(waited.error() == Error(Errc::closed, "the job's store is gone: horovodrun has ended"));
 }
 
-}  // namespace corro
+}  // namespace corro::rendezvous

@@ -4,6 +4,7 @@
 #include "runtime/collective/environment.h"
 
 using namespace corro;
+using namespace corro::runtime;
 using namespace std::chrono_literals;
 
 namespace {

@@ -6,6 +6,7 @@
 #include "runtime/collective/kernels.h"
 
 using namespace corro;
+using namespace corro::runtime;
 
 namespace {
 

@@ -5,6 +5,7 @@
 #include "runtime/transport/message.h"
 
 using namespace corro;
+using namespace corro::runtime;
 using Catch::Matchers::Contains;
 
 namespace {

@@ -10,6 +10,7 @@
 #include "runtime/pattern/ring_barrier.h"
 
 using namespace corro;
+using namespace corro::runtime;
 
 namespace {
 

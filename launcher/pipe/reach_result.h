@@ -3,10 +3,10 @@
 #include "base/result.h"
 #include "launcher/agent/protocol.h"
 
-namespace corro {
+namespace corro::launcher {
 
 // Something on the way to a host, or what stands in that way.
 template <class T>
-using Reach = Result<T, agent::Unreached>;
+using ReachResult = Result<T, agent::Unreached>;
 
-}  // namespace corro
+}  // namespace corro::launcher
