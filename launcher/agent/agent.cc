@@ -14,6 +14,7 @@
 #include <optional>
 
 #include "base/channel.h"
+#include "base/lease.h"
 #include "base/process.h"
 #include "base/socket.h"
 #include "launcher/agent/inspecting.h"
@@ -33,11 +34,10 @@ namespace agent {
 namespace {
 
 constexpr auto kLeaseBeforeHello = 30s;  // for a launcher on a slow link to say its first word
-constexpr auto kSecondLook = 200ms;
-constexpr auto kSettling = 2s;      // of a worker, before anything is spent on its accounts
-constexpr auto kKnocking = 3s;      // at the doors of others, at the most
-constexpr auto kLook = 1500ms;      // at what the workers do, when one has failed
-constexpr auto kLastWords = 500ms;  // for what is still to be said when we go
+constexpr auto kSettling = 2s;           // of a worker, before anything is spent on its accounts
+constexpr auto kKnocking = 3s;           // at the doors of others, at the most
+constexpr auto kLook = 1500ms;           // at what the workers do, when one has failed
+constexpr auto kLastWords = 500ms;       // for what is still to be said when we go
 
 // Where cgroups for workers may be made.  What agents that were killed have left is removed.
 std::optional<Cgroup> usable_cgroup() {
@@ -77,7 +77,7 @@ class Agent {
   void on_signal();
   void on_child_ended(const Ended&);
   void on_output(std::uint32_t worker, Stream, ByteView);
-  void check_lease(bool again);
+  void check_lease();
   void open_accounts();
 
   void end(Duration grace, const std::string& why);
@@ -92,8 +92,8 @@ class Agent {
   Channel channel_;
   Loop::Watch signal_watch_, guard_watch_;
 
-  Duration lease_ = kLeaseBeforeHello, grace_ = 5s;
-  TimePoint last_heard_;
+  Duration grace_ = 5s;
+  corro::Lease lease_;  // of the launcher
   Loop::Timer lease_timer_;
 
   std::optional<Cgroup> home_ = usable_cgroup();  // none: no cgroup can be had for a worker
@@ -117,7 +117,7 @@ class Agent {
   std::deque<Sent> unacknowledged_;
   std::size_t unacknowledged_bytes_ = 0;
   bool reading_ = true;  // there is room for what the workers write
-  bool launcher_gone_ = false, held_ = false;
+  bool launcher_gone_ = false;
 
   Key key_;  // of the job, once doors were asked for
   std::optional<Reception> reception_;
@@ -169,7 +169,7 @@ Agent::Agent(Loop& loop, pid_t guard)
                {.on_frame = [this](const Frame& frame) { return on_frame(frame); },
                 .on_end = [this](const Error&) { on_launcher_gone(); },
                 .on_proved = {}}),
-      last_heard_(loop.now()) {
+      lease_(kLeaseBeforeHello, loop.now()) {
   signal_watch_ = loop_.watch(signals_.get(), corro::Ready::read, [this] { on_signal(); });
   const auto guard_gone = [this] {
     guard_watch_ = {};
@@ -179,11 +179,11 @@ Agent::Agent(Loop& loop, pid_t guard)
     guard_watch_ = loop_.watch(guard_.get(), corro::Ready::read, guard_gone);
   else
     loop_.post(guard_gone);  // so early that there was nothing left to watch
-  check_lease(false);
+  check_lease();
 }
 
 Result<Unit> Agent::on_frame(const Frame& frame) {
-  last_heard_ = loop_.now();
+  lease_.heard(loop_.now());
   auto message = decode_frame<Down>(frame);
   if (!message) return message.error();
   std::visit([this](auto&& m) { on(std::move(m)); }, std::move(*message));
@@ -191,10 +191,10 @@ Result<Unit> Agent::on_frame(const Frame& frame) {
 }
 
 void Agent::on(const Hello& hello) {
-  lease_ = std::chrono::milliseconds(hello.lease_ms);
+  lease_.set_length(std::chrono::milliseconds(hello.lease_ms));
   grace_ = std::chrono::milliseconds(hello.grace_ms);
   channel_.send(Up(Ready{CORRO_VERSION, ::getpid()}));
-  check_lease(false);
+  check_lease();
 }
 
 void Agent::on(Start&& start) {
@@ -252,12 +252,13 @@ void Agent::on(const Input& input) {
 
 // The end of the stream still tells if the launcher dies meanwhile.
 void Agent::on(const Hold&) {
-  held_ = true;
+  lease_.pause();
   signal_all(SIGSTOP);
 }
 
 void Agent::on(const Resume&) {
-  held_ = false;
+  lease_.resume(loop_.now());
+  check_lease();
   signal_all(SIGCONT);
 }
 
@@ -399,19 +400,12 @@ void Agent::on_child_ended(const Ended& ended) {
   if (ending_ && !any_running()) loop_.stop();
 }
 
-// Two looks, some time apart: if this process itself stood still, what the launcher said in the
-// meantime is still to be read.
-void Agent::check_lease(bool again) {
-  if (held_) last_heard_ = loop_.now();
-  const auto over = last_heard_ + lease_;
-  if (loop_.now() < over) {
-    lease_timer_ = loop_.at(over, [this] { check_lease(false); });
-  } else if (!again) {
-    lease_timer_ = loop_.at(loop_.now() + kSecondLook, [this] { check_lease(true); });
-  } else {
-    end(grace_, fmt::format("the launcher was not heard of for {:.1f} s",
-                            std::chrono::duration<double>(lease_).count()));
-  }
+void Agent::check_lease() {
+  if (lease_.check(loop_.now()))
+    return end(grace_, fmt::format("the launcher was not heard of for {:.1f} s",
+                                   std::chrono::duration<double>(lease_.length()).count()));
+  const auto wake = lease_.wake();
+  lease_timer_ = wake ? loop_.at(*wake, [this] { check_lease(); }) : Loop::Timer();
 }
 
 // Once it ends, it ends; a second reason may only make it quicker.

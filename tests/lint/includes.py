@@ -42,7 +42,7 @@ MAY_INCLUDE["runtime/capi"].append("runtime/capi/corro")
 PURE = ["launcher/plan/*", "launcher/doctor/*", "launcher/network/door.h", "launcher/network/addressing.*", "launcher/supervise/*", "launcher/machine/binding.*", "launcher/machine/pinning.*",
         "launcher/pipe/arguments.cc", "launcher/pipe/back_off.*", "launcher/pipe/bootstrap.*", "launcher/pipe/ssh_config.*",
         "runtime/pattern/*", "rendezvous/store_core.*", "rendezvous/messages.*",
-        "base/frame.*", "base/codec.h", "base/proof.*"]
+        "base/frame.*", "base/codec.h", "base/lease.h", "base/proof.*"]
 ACTING = re.compile(r"base/(loop|channel|socket|fd|process|log)\.h"
                     r"|(sys|net|netinet)/.*|(unistd|fcntl|poll|signal|pthread|ifaddrs)\.h"
                     r"|thread|mutex|condition_variable|future|iostream|fstream")
