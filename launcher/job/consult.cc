@@ -19,7 +19,7 @@
 #include "launcher/network/reception.h"
 #include "launcher/pipe/rsh_command.h"
 #include "launcher/plan/plan.h"
-#include "launcher/session/session.h"
+#include "launcher/session/process_session.h"
 
 namespace corro::launcher {
 
@@ -163,13 +163,13 @@ class Consulting {
 
   void open(Visit& visit) {
     visit.opened = true;
-    auto session =
-        Session::start(loop_, spawner_,
-                       agent_command(spec_.self, *visit.host, spec_.reach, visit.report.is_here,
-                                     spec_.start_timeout),
-                       {.on_message = [this, &visit](const agent::Up& up,
-                                                     std::uint64_t) { on_message(visit, up); },
-                        .on_end = [this, &visit](const std::string& why) { on_end(visit, why); }});
+    auto session = ProcessSession::start(
+        loop_, spawner_,
+        agent_command(spec_.self, *visit.host, spec_.reach, visit.report.is_here,
+                      spec_.start_timeout),
+        {.on_message = [this, &visit](const agent::Up& up,
+                                      std::uint64_t) { on_message(visit, up); },
+         .on_end = [this, &visit](const std::string& why) { on_end(visit, why); }});
     if (!session) {
       visit.ended = true;
       return fail(visit, Barrier::Kind::machine, session.error().text());

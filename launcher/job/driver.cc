@@ -10,6 +10,7 @@
 #include "launcher/job/here.h"
 #include "launcher/network/interfaces.h"
 #include "launcher/output/files.h"
+#include "launcher/session/process_session.h"
 
 namespace corro::launcher {
 
@@ -17,14 +18,7 @@ using namespace std::chrono_literals;
 
 namespace {
 
-constexpr auto kLease = 5s;
-constexpr auto kRenewal = 1s;
 constexpr auto kQuick = 300ms;
-constexpr auto kSecondLook = 200ms;
-
-std::uint32_t milliseconds(Duration d) {
-  return static_cast<std::uint32_t>(std::chrono::ceil<std::chrono::milliseconds>(d).count());
-}
 
 int exit_code_for(agent::Barrier barrier) {
   switch (barrier) {
@@ -55,6 +49,12 @@ std::vector<int> readers_of(const JobSpec& spec) {
   return ranks;
 }
 
+std::vector<Fleet::Host> fleet_hosts(const Plan& plan, const std::set<std::string>& here) {
+  std::vector<Fleet::Host> out;
+  for (const std::string& host : plan.hosts()) out.push_back({host, here.contains(host)});
+  return out;
+}
+
 }  // namespace
 
 Driver::Driver(Loop& loop, std::unique_ptr<Signals> signals, OutputDesk& desk, const JobSpec& spec,
@@ -67,11 +67,23 @@ Driver::Driver(Loop& loop, std::unique_ptr<Signals> signals, OutputDesk& desk, c
       policy_(policy),
       wording_(std::move(wording)),
       supervisor_(plan_, policy_, loop.now()),
+      here_(hosts_here(plan_)),
+      fleet_(
+          fleet_hosts(plan_, here_),
+          {.logins_at_once = spec.reach.at_once,
+           .lease = {},
+           .grace = policy.grace,
+           .login_timeout = {}},
+          [&loop] { return loop.now(); },
+          [this](const std::string& host, Session::Events events) {
+            return open_session(host, std::move(events));
+          },
+          *this),
       wayfinding_(loop, spec, setting_.key, plan_.hosts()),
       feeder_(loop, STDIN_FILENO, readers_of(spec),
               [this](int rank, ByteView bytes, bool ends) {
-                session_of(rank).send(agent::Input{static_cast<std::uint32_t>(rank),
-                                                   Bytes(bytes.begin(), bytes.end()), ends});
+                send_to(rank, agent::Input{static_cast<std::uint32_t>(rank),
+                                           Bytes(bytes.begin(), bytes.end()), ends});
               }),
       signals_(std::move(signals)),
       began_(loop.now()) {
@@ -83,57 +95,23 @@ Driver::Driver(Loop& loop, std::unique_ptr<Signals> signals, OutputDesk& desk, c
   });
 }
 
-void Driver::open_sessions() {
-  here_ = hosts_here(plan_);
-  for (std::string& host : plan_.hosts()) to_open_.push_back(std::move(host));
-  if (here_.size() < to_open_.size()) wayfinding_.open_doors();
-  open_next();
-}
-
-void Driver::open_next() {
-  while (!to_open_.empty() && static_cast<int>(connecting_.size()) < spec_.reach.at_once) {
-    const std::string host = to_open_.front();
-    to_open_.pop_front();
-    open_session(host);
-  }
-}
-
 const HostSpec& Driver::named(const std::string& host) const {
   return *std::find_if(spec_.hosts.begin(), spec_.hosts.end(),
                        [&](const HostSpec& h) { return h.name == host; });
 }
 
-void Driver::open_session(const std::string& host) {
-  auto session = Session::start(
-      loop_, spawner_,
-      agent_command(spec_.self, named(host), spec_.reach, is_here(host), policy_.start_timeout),
-      {.on_message = [this, host](const agent::Up& up,
-                                  std::uint64_t seq) { on_message(host, up, seq); },
-       .on_end = [this, host](const std::string& why) { on_session_end(host, why); }});
-  if (!session) {
-    const std::string why = std::move(session.error()).during("starting host " + host).text();
-    loop_.post([this, host, why] {
-      hear(heard::Unreached{{host, why, "ulimit -a; free -m", kExitInternal}});
-    });
-    return;
-  }
-  if (!is_here(host)) connecting_.insert(host);
-  (*session)->send(agent::Hello{CORRO_VERSION, milliseconds(kLease), milliseconds(policy_.grace)});
-  sessions_[host] = std::move(*session);
-}
-
-void Driver::on_session_end(const std::string& host, const std::string& why) {
-  last_heard_.erase(host);
-  connecting_.erase(host);
-  open_next();
-  hear(heard::HostEnded{host, why});
+Result<std::unique_ptr<Session>> Driver::open_session(const std::string& host,
+                                                      Session::Events events) {
+  return ProcessSession::start(loop_, spawner_,
+                               agent_command(spec_.self, named(host), spec_.reach,
+                                             here_.contains(host), policy_.start_timeout),
+                               std::move(events));
 }
 
 Outcome Driver::run() {
-  open_sessions();
+  if (here_.size() < fleet_.size()) wayfinding_.open_doors();
+  fleet_.open();
   set_alarm();
-  renew_leases();
-  look_for_silence(false);
   progress_timer_ = loop_.at(began_ + kQuick, [this] {
     slow_ = true;
     note_progress();
@@ -168,12 +146,11 @@ void Driver::hear(const Event& event) {
 }
 
 void Driver::set_alarm() {
-  const auto wake = supervisor_.wake();
-  alarm_ = wake ? loop_.at(*wake, [this] { hear(heard::Tick{}); }) : Loop::Timer();
-}
-
-void Driver::send_all(const agent::Down& message) {
-  for (auto& [host, session] : sessions_) session->send(message);
+  const auto wake = std::min(fleet_.wake(), supervisor_.wake().value_or(TimePoint::max()));
+  alarm_ = loop_.at(wake, [this] {
+    fleet_.tick();
+    hear(heard::Tick{});
+  });
 }
 
 void Driver::on_signal(int signo) {
@@ -191,84 +168,46 @@ void Driver::on_signal(int signo) {
 
 // Ctrl-Z, until somebody says fg.  The agents have stopped the workers, and nobody counts the time.
 void Driver::stop_and_go_on() {
-  send_all(agent::Hold{});
-  for (auto& [host, session] : sessions_) session->flush();
+  fleet_.hold();
   const TimePoint stopped = loop_.now();
   ::raise(SIGSTOP);
-  send_all(agent::Resume{});
-  for (auto& [host, when] : last_heard_) when = loop_.now();
+  fleet_.resume();
   hear(heard::Held{loop_.now() - stopped});
 }
 
-void Driver::renew_leases() {
-  send_all(agent::Lease{});
-  lease_timer_ = loop_.at(loop_.now() + kRenewal, [this] { renew_leases(); });
-}
-
-// What an agent does when it does not hear of us, we do as well: the host is given up, and what
-// runs there ends itself.  Two looks, since this process itself may have stood still.
-void Driver::look_for_silence(bool again) {
-  std::vector<std::string> silent;
-  TimePoint next = loop_.now() + kLease;
-  for (const auto& [host, when] : last_heard_) {
-    if (loop_.now() >= when + kLease) silent.push_back(host);
-    next = std::min(next, when + kLease);
-  }
-  if (silent.empty() || !again) {
-    silence_timer_ = loop_.at(silent.empty() ? next : loop_.now() + kSecondLook,
-                              [this, again = !silent.empty()] { look_for_silence(again); });
-    return;
-  }
-  for (const std::string& host : silent) {
-    last_heard_.erase(host);
-    sessions_.at(host)->terminate();
-    hear(heard::HostEnding{host, fmt::format("it was not heard of for {:.1f} s",
-                                             std::chrono::duration<double>(kLease).count())});
-  }
-  look_for_silence(false);
-}
-
 void Driver::on_message(const std::string& host, const agent::Up& up, std::uint64_t seq) {
-  if (const auto heard = last_heard_.find(host); heard != last_heard_.end())
-    heard->second = loop_.now();
   if (const auto* output = std::get_if<agent::Output>(&up)) return on_output(host, *output, seq);
   std::visit(
       [&]<class M>(const M& message) {
-        if constexpr (!std::is_same_v<M, agent::Output>) on_host(host, message);
+        if constexpr (requires { on_host(host, message); }) on_host(host, message);
       },
       up);
 }
 
-void Driver::on_host(const std::string& host, const agent::Ready& ready) {
-  if (ready.version != CORRO_VERSION)
-    return hear(heard::HostEnding{
-        host, fmt::format("it runs version {}, and this is {}", ready.version, CORRO_VERSION)});
+void Driver::on_ready(const std::string& host, const agent::Ready& ready) {
   tell(news::HostReady{host, ready.pid});
-  last_heard_[host] = loop_.now();
-  connecting_.erase(host);
-  open_next();
   const Placement& wish = spec_.placement;
-  sessions_.at(host)->send(agent::Survey{
-      wish.gpu_pinning != GpuPinning::none, wish.bind_to != BindTo::none || wish.report,
-      wish.ports.first, wish.ports.last, wayfinding_.opener_for(named(host))});
+  fleet_.send(host, agent::Survey{wish.gpu_pinning != GpuPinning::none,
+                                  wish.bind_to != BindTo::none || wish.report, wish.ports.first,
+                                  wish.ports.last, wayfinding_.opener_for(named(host))});
 }
 
-void Driver::on_host(const std::string& host, const agent::Facts& facts) {
+void Driver::on_surveyed(const std::string& host, const agent::Facts& facts) {
   facts_[host] = facts;
   wayfinding_.has_doors(host, facts.doors);
   ++progress_.hosts_ready;
   note_progress();
   hear(heard::HostReady{host});
-  if (progress_.hosts_ready < progress_.hosts) return;
+  if (!fleet_.all_in({HostPhase::surveyed})) return;
   if (!wayfinding_.begin()) return arrange();
   knock();
 }
 
 void Driver::knock() {
-  for (auto& [host, session] : sessions_) session->send(wayfinding_.knock_for(host));
+  for (const std::string& host : plan_.hosts()) fleet_.send(host, wayfinding_.knock_for(host));
 }
 
-void Driver::on_host(const std::string& host, const agent::Knocked& knocked) {
+void Driver::on_probed(const std::string& host, const agent::Knocked& knocked) {
   switch (wayfinding_.knocked(host, knocked.openings)) {
     case Wayfinding::Step::waiting:
       return;
@@ -364,11 +303,7 @@ void Driver::on_host(const std::string& host, const agent::Exited& exited) {
   hear(heard::Exited{rank, exited.status, exited.oom.text(), exited.used});
 }
 
-void Driver::on_host(const std::string& host, const agent::Ending& ending) {
-  hear(heard::HostEnding{host, ending.why});
-}
-
-void Driver::on_host(const std::string& host, const agent::Reached& reached) {
+void Driver::on_reached(const std::string& host, const agent::Reached& reached) {
   using us = std::chrono::microseconds;
   const news::Reaching reaching{host, us(reached.resolve_us), us(reached.connect_us),
                                 us(reached.login_us), us(reached.start_us)};
@@ -376,8 +311,21 @@ void Driver::on_host(const std::string& host, const agent::Reached& reached) {
   tell(news::HostReached{host, reached.address, reaching.took(), reached.staged});
 }
 
-void Driver::on_host(const std::string& host, const agent::Unreached& unreached) {
+void Driver::on_not_started(const std::string& host, const Error& why) {
+  const std::string text = Error(why).during("starting host " + host).text();
+  hear(heard::Unreached{{host, text, "ulimit -a; free -m", kExitInternal}});
+}
+
+void Driver::on_unreachable(const std::string& host, const agent::Unreached& unreached) {
   hear(heard::Unreached{{host, unreached.why, unreached.fix, exit_code_for(unreached.kind)}});
+}
+
+void Driver::on_given_up(const std::string& host, Reason, const std::string& why) {
+  hear(heard::HostEnding{host, why});
+}
+
+void Driver::on_gone(const std::string& host, const std::string& why) {
+  hear(heard::HostEnded{host, why});
 }
 
 void Driver::on_host(const std::string& host, const agent::Taken& taken) {
@@ -427,7 +375,7 @@ void Driver::on_output(const std::string& host, const agent::Output& output, std
   Loop::Fn written = [] {};
   if (since >= agent::kAckBytes) {
     since = 0;
-    const auto acknowledge = [this, host, seq] { sessions_.at(host)->send(agent::Ack{seq}); };
+    const auto acknowledge = [this, host, seq] { fleet_.send(host, agent::Ack{seq}); };
     written = [&loop = loop_, acknowledge] { loop.post(acknowledge); };
   }
   desk_.put(static_cast<int>(output.worker), output.stream, text_of(output.bytes),
@@ -447,18 +395,20 @@ HostShare Driver::share_of(const Slot& slot) {
           .gpu = places_[slot.rank].gpu};
 }
 
+void Driver::send_to(int rank, const agent::Down& message) {
+  fleet_.send(plan_.slots[rank].host, message);
+}
+
 void Driver::carry_out(const order::Start& start) {
   const Slot& slot = plan_.slots[start.rank];
   const Recipe recipe = recipes_->recipe_for(slot, share_of(slot));
-  session_of(start.rank)
-      .send(agent::Start{static_cast<std::uint32_t>(start.rank), recipe.argv, recipe.env,
-                         recipe.cwd, static_cast<std::uint32_t>(spec_.umask),
-                         spec_.stdin_to.reaches(start.rank), places_[start.rank].cpus});
+  send_to(start.rank, agent::Start{static_cast<std::uint32_t>(start.rank), recipe.argv, recipe.env,
+                                   recipe.cwd, static_cast<std::uint32_t>(spec_.umask),
+                                   spec_.stdin_to.reaches(start.rank), places_[start.rank].cpus});
 }
 
 void Driver::carry_out(const order::Signal& signal) {
-  session_of(signal.rank)
-      .send(agent::Signal{static_cast<std::uint32_t>(signal.rank), signal.signo});
+  send_to(signal.rank, agent::Signal{static_cast<std::uint32_t>(signal.rank), signal.signo});
 }
 
 void Driver::carry_out(const order::Announce& announce) {
@@ -466,23 +416,15 @@ void Driver::carry_out(const order::Announce& announce) {
 }
 
 void Driver::carry_out(const order::Examine& examine) {
-  sessions_.at(examine.host)->send(agent::Examine{});
+  fleet_.send(examine.host, agent::Examine{});
 }
 
-// One that was never begun has nothing to close, and who is still on the way to a host turns back.
 void Driver::carry_out(const order::Close& close) {
-  to_open_.clear();
-  if (connecting_.contains(close.host))
-    sessions_.at(close.host)->terminate();
-  else if (const auto session = sessions_.find(close.host); session != sessions_.end())
-    session->second->send(agent::Close{});
-  else
-    loop_.post([this, host = close.host] { hear(heard::HostEnded{host, "it was not begun"}); });
+  fleet_.close(close.host);
 }
 
 void Driver::carry_out(const order::Terminate& order) {
-  if (const auto session = sessions_.find(order.host); session != sessions_.end())
-    session->second->terminate();
+  fleet_.terminate(order.host);
 }
 
 void Driver::carry_out(const order::Finish&) {

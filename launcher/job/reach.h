@@ -6,7 +6,7 @@
 
 #include "launcher/hosts/hosts.h"
 #include "launcher/pipe/pipe.h"
-#include "launcher/session/session.h"
+#include "launcher/session/process_session.h"
 
 namespace corro::launcher {
 

@@ -1,8 +1,8 @@
 #pragma once
 
 #include <array>
-#include <optional>
-#include <string_view>
+
+#include "base/transition.h"
 
 namespace corro::launcher {
 
@@ -31,13 +31,6 @@ enum class WorkerEvent { start, started, failed, exited, host_ending, host_lost 
 // and may say what it was doing.  `closing`: no worker runs; the hosts clean up.
 enum class JobPhase { gathering, running, last_words, terminating, killing, closing, finished };
 enum class JobEvent { all_ready, failure, interrupt, time_up, all_settled, all_closed };
-
-template <class Phase, class Event>
-struct Edge {
-  Phase from;
-  Event on;
-  Phase to;
-};
 
 inline constexpr auto kWorkerLife = [] {
   using P = WorkerPhase;
@@ -78,13 +71,6 @@ inline constexpr auto kJobLife = [] {
       {P::closing, E::all_closed, P::finished},
   });
 }();
-
-template <class Table, class Phase, class Event>
-constexpr std::optional<Phase> next(const Table& table, Phase from, Event on) {
-  for (const auto& edge : table)
-    if (edge.from == from && edge.on == on) return edge.to;
-  return std::nullopt;
-}
 
 static_assert(next(kWorkerLife, WorkerPhase::running, WorkerEvent::exited) == WorkerPhase::exited);
 static_assert(!next(kWorkerLife, WorkerPhase::exited, WorkerEvent::started));  // nobody comes back

@@ -4,6 +4,8 @@
 #include <set>
 #include <vector>
 
+#include "launcher/fleet/host_life.h"
+
 namespace corro::launcher {
 
 namespace {
@@ -89,6 +91,34 @@ TEST_CASE("the life of a job has these edges and no other") {
 TEST_CASE("from every phase of a job there is a way to its end") {
   for (const auto& edge : kJobLife)
     CHECK(reached_from(edge.from, kJobLife).contains(JobPhase::finished));
+}
+
+TEST_CASE("the life of a host has these edges and no other") {
+  using P = HostPhase;
+  using E = HostEvent;
+  const std::vector<E> events = {E::open, E::ready,   E::surveyed, E::probed,
+                                 E::fail, E::give_up, E::close,    E::end};
+  const std::vector<std::pair<P, Row<P>>> life = {
+      // clang-format off
+      //               open           ready     surveyed     probed     fail            give_up       close       end
+      {P::waiting,     {P::connecting, none,     none,        none,      P::unreachable, none,         none,       P::gone}},
+      {P::connecting,  {none,          P::ready, none,        none,      P::unreachable, P::abandoned, P::closing, P::gone}},
+      {P::ready,       {none,          none,     P::surveyed, none,      P::abandoned,   P::abandoned, P::closing, P::gone}},
+      {P::surveyed,    {none,          none,     none,        P::probed, P::abandoned,   P::abandoned, P::closing, P::gone}},
+      {P::probed,      {none,          none,     none,        P::probed, P::abandoned,   P::abandoned, P::closing, P::gone}},
+      {P::unreachable, {none,          none,     none,        none,      none,           none,         P::closing, P::gone}},
+      {P::abandoned,   {none,          none,     none,        none,      none,           none,         P::closing, P::gone}},
+      {P::closing,     {none,          none,     none,        none,      none,           none,         none,       P::gone}},
+      {P::gone,        {none,          none,     none,        none,      none,           none,         none,       none}},
+      // clang-format on
+  };
+  for (const auto& [phase, row] : life)
+    for (std::size_t i = 0; i < events.size(); ++i) {
+      CAPTURE(name_of(phase), name_of(events[i]));
+      CHECK(next(kHostLife, phase, events[i]) == row[i]);
+    }
+  CHECK(reached_from(P::waiting, kHostLife).size() == life.size());
+  CHECK(has_one_edge_for_each(kHostLife));
 }
 
 }  // namespace corro::launcher

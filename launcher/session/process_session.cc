@@ -1,4 +1,4 @@
-#include "launcher/session/session.h"
+#include "launcher/session/process_session.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -27,8 +27,8 @@ std::string text_of_end(const ExitStatus& status) {
 
 }  // namespace
 
-Result<std::unique_ptr<Session>> Session::start(Loop& loop, Spawner& spawner,
-                                                const Command& command, Events events) {
+Result<std::unique_ptr<Session>> ProcessSession::start(Loop& loop, Spawner& spawner,
+                                                       const Command& command, Events events) {
   auto down = make_pipe(), up = make_pipe();
   if (!down) return down.error();
   if (!up) return up.error();
@@ -47,11 +47,13 @@ Result<std::unique_ptr<Session>> Session::start(Loop& loop, Spawner& spawner,
   if (!pid) return pid.error();
   Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, *pid, 0)));
   if (!pidfd) return Error::from_errno("watching a process");
-  return std::unique_ptr<Session>(new Session(loop, *pid, std::move(pidfd), std::move(up->read_end),
-                                              std::move(down->write_end), std::move(events)));
+  return std::unique_ptr<Session>(
+      new ProcessSession(loop, *pid, std::move(pidfd), std::move(up->read_end),
+                         std::move(down->write_end), std::move(events)));
 }
 
-Session::Session(Loop& loop, pid_t pid, Fd watchable, Fd from_agent, Fd to_agent, Events events)
+ProcessSession::ProcessSession(Loop& loop, pid_t pid, Fd watchable, Fd from_agent, Fd to_agent,
+                               Events events)
     : loop_(loop), pid_(pid), pidfd_(std::move(watchable)), events_(std::move(events)) {
   const auto on_frame = [this](const Frame& frame) -> Result<Unit> {
     const auto message = decode_frame<agent::Up>(frame);
@@ -68,19 +70,19 @@ Session::Session(Loop& loop, pid_t pid, Fd watchable, Fd from_agent, Fd to_agent
 }
 
 // Only a job that failed before it ran gets here with a child that lives: its stdin ends with us.
-Session::~Session() {
+ProcessSession::~ProcessSession() {
   if (child_end_) return;
   channel_.reset();
   ::kill(pid_, SIGTERM);
   ::waitpid(pid_, nullptr, 0);
 }
 
-void Session::flush() {
+void ProcessSession::flush() {
   constexpr auto kMoment = 200ms;
   if (channel_) channel_->flush(Deadline::in(kMoment));
 }
 
-void Session::terminate() {
+void ProcessSession::terminate() {
   if (child_end_) return;
   ::kill(pid_, SIGTERM);
   patience_ = loop_.at(loop_.now() + kPatience, [this] {
@@ -89,7 +91,7 @@ void Session::terminate() {
 }
 
 // The channel may not be destroyed inside its own event, so the end is told from the loop.
-void Session::on_stream_end(const Error& why) {
+void ProcessSession::on_stream_end(const Error& why) {
   stream_end_ = why;
   if (!child_end_)
     patience_ = loop_.at(loop_.now() + kPatience, [this] { terminate(); });
@@ -97,7 +99,7 @@ void Session::on_stream_end(const Error& why) {
     loop_.post([this] { end_if_both(); });
 }
 
-void Session::on_child_end() {
+void ProcessSession::on_child_end() {
   const auto ended = reap(pid_);
   if (!ended) return;
   child_end_ = ended->status;
@@ -110,7 +112,7 @@ void Session::on_child_end() {
   end_if_both();
 }
 
-void Session::end_if_both() {
+void ProcessSession::end_if_both() {
   if (!stream_end_ || !child_end_ || !channel_) return;
   patience_ = {};
   channel_.reset();
