@@ -15,6 +15,7 @@
 #include "launcher/machine/gpus.h"
 #include "launcher/machine/inspection.h"
 #include "launcher/machine/topology.h"
+#include "launcher/network/barrier.h"
 #include "launcher/network/door.h"
 #include "launcher/output/stream.h"
 
@@ -279,23 +280,7 @@ struct Reached {
   bool operator==(const Reached&) const = default;
 };
 
-// What stands between the launcher and a host.
-enum class Barrier {
-  name,         // nobody knows it
-  unreachable,  // no connection, or it broke before the login: worth another try
-  host_key_unknown,
-  host_key_changed,
-  refused,      // the host does not let us in
-  unsupported,  // the host lets in by ways that we do not know
-  shell,        // no usable answer from what runs at login
-  staging,      // this program cannot be brought to the host
-  machine,      // it cannot run there
-  lost,         // the connection broke after the login
-};
-
-constexpr Barrier last_of(Barrier) {
-  return Barrier::lost;
-}
+using Barrier = BarrierKind;
 
 // Last of all: the host is out of reach.
 struct Unreached {

@@ -7,26 +7,15 @@
 
 #include "base/time.h"
 #include "launcher/machine/inspection.h"
+#include "launcher/network/barrier.h"
 
 // What was found out about the hosts of a job.  `diagnose` says what it means.
 namespace corro::launcher::doctor {
 
 // What stood in the way to a host.
 struct Barrier {
-  enum class Kind {
-    name,
-    unreachable,
-    host_key_unknown,
-    host_key_changed,
-    refused,
-    unsupported,
-    shell,
-    staging,
-    machine,
-    lost,
-    version,  // another version of this program answered
-    silent,   // it was reached, and has not answered in time
-  } kind = Kind::unreachable;
+  using Kind = BarrierKind;
+  Kind kind = Kind::unreachable;
   std::string why;
   std::string fix;  // a command; empty: whoever met the barrier knows none
   bool operator==(const Barrier&) const = default;

@@ -37,6 +37,8 @@ int exit_code_for(agent::Barrier barrier) {
     case agent::Barrier::machine:
       return kExitMachine;
     case agent::Barrier::lost:
+    case agent::Barrier::version:
+    case agent::Barrier::silent:
       break;
   }
   return kExitHostLost;

@@ -18,7 +18,7 @@ MAY_INCLUDE = {
     "launcher/session": ["launcher/agent", "base"],
     "launcher/fleet": ["launcher/session", "launcher/agent", "base"],
     "launcher/supervise": ["launcher/plan", "rendezvous", "base"],
-    "launcher/doctor": ["launcher/hosts", "launcher/machine", "base"],
+    "launcher/doctor": ["launcher/hosts", "launcher/machine", "launcher/network", "base"],
     "launcher/job": ["launcher/agent", "launcher/doctor", "launcher/fleet", "launcher/hosts", "launcher/machine", "launcher/network",
                      "launcher/output", "launcher/pipe", "launcher/plan", "launcher/session", "launcher/supervise",
                      "rendezvous", "base"],
@@ -40,7 +40,7 @@ MAY_INCLUDE = {
 MAY_INCLUDE["runtime/capi"].append("runtime/capi/corro")
 
 # Decisions: events and time in, orders out.  They do not read, sleep, lock or look around.
-PURE = ["launcher/plan/*", "launcher/doctor/*", "launcher/network/door.h", "launcher/network/addressing.*", "launcher/supervise/*", "launcher/fleet/host_life.h", "launcher/machine/binding.*", "launcher/machine/pinning.*",
+PURE = ["launcher/plan/*", "launcher/doctor/*", "launcher/network/barrier.h", "launcher/network/door.h", "launcher/network/addressing.*", "launcher/supervise/*", "launcher/fleet/host_life.h", "launcher/machine/binding.*", "launcher/machine/pinning.*",
         "launcher/pipe/arguments.cc", "launcher/pipe/back_off.*", "launcher/pipe/bootstrap.*", "launcher/pipe/ssh_config.*",
         "runtime/pattern/*", "rendezvous/store_core.*", "rendezvous/messages.*",
         "base/frame.*", "base/codec.h", "base/lease.h", "base/proof.*", "base/transition.h"]

@@ -97,7 +97,7 @@ Up some_up() {
       return Reached{any<std::string>(), 1, 2, 3, 4, any<bool>(), any<std::uint32_t>(),
                      any<std::string>()};
     case 10:
-      return Unreached{*rc::gen::element(Barrier::name, Barrier::lost), any<std::string>(),
+      return Unreached{*rc::gen::element(Barrier::name, Barrier::silent), any<std::string>(),
                        any<std::string>()};
     case 11:
       return Inspected{some_inspection(), any<std::int64_t>(), any<std::int64_t>()};
