@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <deque>
 #include <map>
 #include <optional>
 
@@ -17,8 +16,11 @@
 #include "base/lease.h"
 #include "base/process.h"
 #include "base/socket.h"
+#include "launcher/agent/examiner.h"
 #include "launcher/agent/inspecting.h"
+#include "launcher/agent/output_window.h"
 #include "launcher/agent/protocol.h"
+#include "launcher/agent/shutdown.h"
 #include "launcher/agent/sweep.h"
 #include "launcher/agent/worker.h"
 #include "launcher/network/interfaces.h"
@@ -71,7 +73,6 @@ class Agent {
   void on(const Knock&);
   Facts facts(const Survey&);
   void open_doors(const Opener&, PortRange);
-  void look_on();
 
   void on_launcher_gone();
   void on_signal();
@@ -81,11 +82,10 @@ class Agent {
   void open_accounts();
 
   void end(Duration grace, const std::string& why);
-  void kill_all();
+  void kill_if_over();
   bool any_running() const;
   void signal_all(int signo);
-  void make_room(std::uint64_t acknowledged);
-  void set_reading(bool);
+  void follow_window();
 
   Loop& loop_;
   Fd signals_, guard_;
@@ -102,29 +102,15 @@ class Agent {
   Spawner spawner_;
   StatusBoard board_;
   std::map<std::uint32_t, std::unique_ptr<Worker>> workers_;
-  struct Look {
-    std::vector<std::uint32_t> workers;
-    Examination examination;
-    Loop::Watch watch;
-    Loop::Timer end;
-  };
-  std::optional<Look> look_;
+  Examiner examiner_{loop_};
   std::optional<Inspecting> inspecting_;
-  struct Sent {
-    std::uint64_t seq;
-    std::size_t bytes;
-  };
-  std::deque<Sent> unacknowledged_;
-  std::size_t unacknowledged_bytes_ = 0;
-  bool reading_ = true;  // there is room for what the workers write
-  bool launcher_gone_ = false;
+  OutputWindow window_;
 
   Key key_;  // of the job, once doors were asked for
   std::optional<Reception> reception_;
   std::optional<Knocking> knocking_;
 
-  bool ending_ = false;
-  TimePoint kill_at_ = TimePoint::max();
+  Shutdown shutdown_;
   Loop::Timer kill_timer_;
 };
 
@@ -198,7 +184,7 @@ void Agent::on(const Hello& hello) {
 }
 
 void Agent::on(Start&& start) {
-  if (ending_) return;
+  if (shutdown_.has_begun()) return;
   reception_.reset();
   const auto id = start.worker;
   if (workers_.contains(id))
@@ -212,7 +198,7 @@ void Agent::on(Start&& start) {
                          }});
   if (!worker) return refuse(id, worker.error());
   channel_.send(Up(Started{id, (*worker)->pid()}));
-  (*worker)->set_reading(reading_);
+  (*worker)->set_reading(window_.is_open());
   workers_[id] = std::move(*worker);
   if (home_ && !accounts_timer_)
     accounts_timer_ = loop_.at(loop_.now() + kSettling, [this] { open_accounts(); });
@@ -242,7 +228,7 @@ void Agent::on(const Signal& signal) {
 }
 
 void Agent::on(const Ack& ack) {
-  make_room(ack.seq);
+  if (window_.acknowledged(ack.seq)) follow_window();
 }
 
 void Agent::on(const Input& input) {
@@ -306,37 +292,20 @@ void Agent::on(const Knock& knock) {
   knocking_.emplace(loop_, key_, knock.doorways, kKnocking, tell);
 }
 
-void Agent::on(const Examine&) {
-  if (look_) return;
-  std::vector<std::uint32_t> ids;
-  std::vector<pid_t> pids;
-  for (const auto& [id, worker] : workers_)
-    if (worker->running()) {
-      ids.push_back(id);
-      pids.push_back(worker->pid());
-    }
-  const auto deadline = Deadline::in(kLook);
-  look_.emplace(Look{std::move(ids), Examination(std::move(pids), deadline), {}, {}});
-  if (look_->examination.fd() >= 0)
-    look_->watch = loop_.watch(look_->examination.fd(), corro::Ready::read, [this] { look_on(); });
-  look_->end = loop_.at(deadline.at, [this] { look_on(); });
-  look_on();
-}
-
 // A Python that can say what it does is asked to, into its own stderr.
-void Agent::look_on() {
-  if (!look_->examination.advance()) return;
-  Look look = std::move(*look_);
-  look.watch = {};
-  look.end = {};
-  const auto seen = look.examination.take();
-  for (std::size_t i = 0; i < seen.size(); ++i) {
-    const auto& worker = workers_.at(look.workers[i]);
-    if (!worker->running()) continue;
-    channel_.send(Up(Finding{look.workers[i], worker->said(), seen[i]}));
-    ask_for_python_stacks(seen[i]);
-  }
-  channel_.send(Up(Examined{}));
+void Agent::on(const Examine&) {
+  std::vector<Examiner::Subject> subjects;
+  for (const auto& [id, worker] : workers_)
+    if (worker->running()) subjects.push_back({id, worker->pid()});
+  examiner_.examine(std::move(subjects), [this](const auto& seen_of, const auto& seen) {
+    for (std::size_t i = 0; i < seen.size(); ++i) {
+      const auto& worker = workers_.at(seen_of[i].worker);
+      if (!worker->running()) continue;
+      channel_.send(Up(Finding{seen_of[i].worker, worker->said(), seen[i]}));
+      ask_for_python_stacks(seen[i]);
+    }
+    channel_.send(Up(Examined{}));
+  });
 }
 
 void Agent::on(const Inspect& inspect) {
@@ -348,36 +317,24 @@ void Agent::on(const Close&) {
   end(0s, "");
 }
 
-// Nobody will acknowledge anything any more.  What workers write in their grace is read and
-// dropped, so that none has to wait in write(2) when it should save its work.
+// What workers write in their grace is read and dropped, so that none has to wait in write(2) when
+// it should save its work.
 void Agent::on_launcher_gone() {
-  launcher_gone_ = true;
-  if (!unacknowledged_.empty()) make_room(unacknowledged_.back().seq);
+  if (window_.open_for_good()) follow_window();
   end(grace_, "");
 }
 
 void Agent::on_output(std::uint32_t worker, Stream stream, ByteView bytes) {
-  if (launcher_gone_) return;
+  if (window_.is_for_good()) return;
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   const auto microseconds = std::chrono::duration_cast<std::chrono::microseconds>(now).count();
   const auto seq =
       channel_.send(Up(Output{worker, stream, microseconds, Bytes(bytes.begin(), bytes.end())}));
-  unacknowledged_.push_back({seq, bytes.size()});
-  unacknowledged_bytes_ += bytes.size();
-  if (unacknowledged_bytes_ >= kOutputWindow) set_reading(false);
+  if (window_.sent(seq, bytes.size())) follow_window();
 }
 
-void Agent::make_room(std::uint64_t acknowledged) {
-  while (!unacknowledged_.empty() && unacknowledged_.front().seq <= acknowledged) {
-    unacknowledged_bytes_ -= unacknowledged_.front().bytes;
-    unacknowledged_.pop_front();
-  }
-  if (unacknowledged_bytes_ < kOutputWindow / 2) set_reading(true);
-}
-
-void Agent::set_reading(bool reading) {
-  if (std::exchange(reading_, reading) == reading) return;
-  for (auto& [id, worker] : workers_) worker->set_reading(reading);
+void Agent::follow_window() {
+  for (auto& [id, worker] : workers_) worker->set_reading(window_.is_open());
 }
 
 // SIGCHLD and not a pidfd for each worker: as a subreaper we must reap orphans too, of which
@@ -397,7 +354,7 @@ void Agent::on_child_ended(const Ended& ended) {
         ended.status.signo == SIGKILL ? oom_.verdict(ended.pid, worker->cgroup()) : OomVerdict{};
     channel_.send(Up(Exited{id, ended.status, worker->said(), oom, ended.used}));
   }
-  if (ending_ && !any_running()) loop_.stop();
+  if (shutdown_.has_begun() && !any_running()) loop_.stop();
 }
 
 void Agent::check_lease() {
@@ -408,19 +365,20 @@ void Agent::check_lease() {
   lease_timer_ = wake ? loop_.at(*wake, [this] { check_lease(); }) : Loop::Timer();
 }
 
-// Once it ends, it ends; a second reason may only make it quicker.
 void Agent::end(Duration grace, const std::string& why) {
-  if (!std::exchange(ending_, true)) {
+  if (shutdown_.begin(grace, loop_.now())) {
     if (!why.empty()) channel_.send(Up(Ending{why}));
     signal_all(SIGTERM);
   }
-  if (!any_running() || grace == 0s) return kill_all();
-  kill_at_ = std::min(kill_at_, loop_.now() + grace);
-  kill_timer_ = loop_.at(kill_at_, [this] { kill_all(); });
+  kill_if_over();
 }
 
-// What has not gone by now is swept when the loop has ended.
-void Agent::kill_all() {
+// What has not gone by then is swept when the loop has ended.
+void Agent::kill_if_over() {
+  if (!shutdown_.is_over(any_running(), loop_.now())) {
+    kill_timer_ = loop_.at(*shutdown_.kill_at(), [this] { kill_if_over(); });
+    return;
+  }
   signal_all(SIGKILL);
   loop_.stop();
 }

@@ -40,7 +40,7 @@ MAY_INCLUDE = {
 MAY_INCLUDE["runtime/capi"].append("runtime/capi/corro")
 
 # Decisions: events and time in, orders out.  They do not read, sleep, lock or look around.
-PURE = ["launcher/plan/*", "launcher/doctor/*", "launcher/network/barrier.h", "launcher/network/door.h", "launcher/network/addressing.*", "launcher/supervise/*", "launcher/fleet/host_life.h", "launcher/machine/binding.*", "launcher/machine/pinning.*",
+PURE = ["launcher/plan/*", "launcher/doctor/*", "launcher/network/barrier.h", "launcher/network/door.h", "launcher/network/addressing.*", "launcher/supervise/*", "launcher/agent/output_window.h", "launcher/agent/shutdown.h", "launcher/fleet/host_life.h", "launcher/machine/binding.*", "launcher/machine/pinning.*",
         "launcher/pipe/arguments.cc", "launcher/pipe/back_off.*", "launcher/pipe/bootstrap.*", "launcher/pipe/ssh_config.*",
         "runtime/pattern/*", "rendezvous/store_core.*", "rendezvous/messages.*",
         "base/frame.*", "base/codec.h", "base/lease.h", "base/proof.*", "base/transition.h"]
