@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <csignal>
 
+#include "base/log.h"
 #include "launcher/job/consult.h"
 #include "launcher/job/here.h"
-#include "launcher/network/interfaces.h"
 #include "launcher/output/files.h"
 #include "launcher/session/process_session.h"
 
@@ -60,11 +60,10 @@ std::vector<Fleet::Host> fleet_hosts(const Plan& plan, const std::set<std::strin
 }  // namespace
 
 Driver::Driver(Loop& loop, std::unique_ptr<Signals> signals, OutputDesk& desk, const JobSpec& spec,
-               Setting setting, Plan plan, Policy policy, Wording wording)
+               Plan plan, Policy policy, Wording wording)
     : loop_(loop),
       desk_(desk),
       spec_(spec),
-      setting_(std::move(setting)),
       plan_(std::move(plan)),
       policy_(policy),
       wording_(std::move(wording)),
@@ -81,7 +80,7 @@ Driver::Driver(Loop& loop, std::unique_ptr<Signals> signals, OutputDesk& desk, c
             return open_session(host, std::move(events));
           },
           *this),
-      wayfinding_(loop, spec, setting_.key, plan_.hosts()),
+      wayfinding_(loop, spec, key_, plan_.hosts()),
       feeder_(loop, STDIN_FILENO, readers_of(spec),
               [this](int rank, ByteView bytes, bool ends) {
                 send_to(rank, agent::Input{static_cast<std::uint32_t>(rank),
@@ -111,8 +110,7 @@ Result<std::unique_ptr<Session>> Driver::open_session(const std::string& host,
 }
 
 Outcome Driver::run() {
-  if (here_.size() < fleet_.size()) wayfinding_.open_doors();
-  fleet_.open();
+  advance(StartEvent::open);
   set_alarm();
   progress_timer_ = loop_.at(began_ + kQuick, [this] {
     slow_ = true;
@@ -200,13 +198,7 @@ void Driver::on_surveyed(const std::string& host, const agent::Facts& facts) {
   ++progress_.hosts_ready;
   note_progress();
   hear(heard::HostReady{host});
-  if (!fleet_.all_in({HostPhase::surveyed})) return;
-  if (!wayfinding_.begin()) return arrange();
-  knock();
-}
-
-void Driver::knock() {
-  for (const std::string& host : plan_.hosts()) fleet_.send(host, wayfinding_.knock_for(host));
+  if (fleet_.all_in({HostPhase::surveyed})) advance(StartEvent::all_surveyed);
 }
 
 void Driver::on_probed(const std::string& host, const agent::Knocked& knocked) {
@@ -214,23 +206,63 @@ void Driver::on_probed(const std::string& host, const agent::Knocked& knocked) {
     case Wayfinding::Step::waiting:
       return;
     case Wayfinding::Step::knock_again:
-      return knock();
+      return advance(StartEvent::routes_refuted);
     case Wayfinding::Step::done:
-      return arrange();
+      return advance(StartEvent::routes_known);
   }
 }
 
-// When all hosts have said what they have, and whom they reach.
+const Driver::StartStep Driver::kStart[] = {
+    {StartPhase::planned, StartEvent::open, StartPhase::surveying, &Driver::open_hosts},
+    {StartPhase::surveying, StartEvent::all_surveyed, StartPhase::probing, &Driver::probe_routes},
+    {StartPhase::probing, StartEvent::routes_refuted, StartPhase::probing, &Driver::probe_again},
+    {StartPhase::probing, StartEvent::routes_known, StartPhase::arranging, &Driver::arrange},
+    {StartPhase::arranging, StartEvent::arranged, StartPhase::running, &Driver::begin},
+};
+
+void Driver::advance(StartEvent event) {
+  for (const StartStep& step : kStart)
+    if (step.from == start_ && step.on == event) {
+      start_ = step.to;
+      return (this->*step.run)();
+    }
+  log(LogLevel::debug,
+      fmt::format("start: no edge for {} in phase {}", name_of(event), name_of(start_)));
+}
+
+void Driver::open_hosts() {
+  if (here_.size() < fleet_.size()) wayfinding_.open_doors();
+  fleet_.open();
+}
+
+void Driver::probe_routes() {
+  if (wayfinding_.begin())
+    probe_again();
+  else
+    advance(StartEvent::routes_known);
+}
+
+void Driver::probe_again() {
+  for (const std::string& host : plan_.hosts()) fleet_.send(host, wayfinding_.knock_for(host));
+}
+
 void Driver::arrange() {
-  for (const auto step : {&Driver::find_ways, &Driver::open_store, &Driver::place})
-    if (auto why = (this->*step)()) return hear(*why);
-  recipes_.emplace(setting_, plan_);
+  const auto routes = find_routes();
+  if (!routes) return hear(routes.error());
+  if (const auto opened = open_store(routes->launcher); !opened) return hear(opened.error());
+  auto places = place();
+  if (!places) return hear(places.error());
+  arrangement_.emplace(spec_, plan_, key_, store_->address(), *routes, facts_, std::move(*places));
+  advance(StartEvent::arranged);
+}
+
+void Driver::begin() {
   hear(heard::Arranged{});
 }
 
 namespace {
 
-heard::Unfit for_want_of_a_way(const Unmet& unmet, const JobSpec& spec) {
+heard::Unfit for_want_of_a_route(const Unmet& unmet, const JobSpec& spec) {
   return {unmet.host,
           fmt::format("host {} {}\n  {}   # who reaches whom, and what lets them", unmet.host,
                       unmet.why, doctor_command(spec)),
@@ -239,21 +271,22 @@ heard::Unfit for_want_of_a_way(const Unmet& unmet, const JobSpec& spec) {
 
 }  // namespace
 
-std::optional<heard::Unfit> Driver::find_ways() {
+Result<Routes, heard::Unfit> Driver::find_routes() const {
+  Routes routes;
   for (const std::string& host : plan_.hosts()) {
-    const auto way = wayfinding_.way_to(host);
-    if (!way) return for_want_of_a_way(way.error(), spec_);
-    ways_[host] = *way;
+    const auto route = wayfinding_.way_to(host);
+    if (!route) return for_want_of_a_route(route.error(), spec_);
+    routes.hosts[host] = *route;
   }
-  return std::nullopt;
+  const auto route = wayfinding_.way_to(Addressing::kLauncher);
+  if (!route) return for_want_of_a_route(route.error(), spec_);
+  routes.launcher = *route;
+  return routes;
 }
 
-std::optional<heard::Unfit> Driver::open_store() {
-  const auto way = wayfinding_.way_to(Addressing::kLauncher);
-  if (!way) return for_want_of_a_way(way.error(), spec_);
+Result<Unit, heard::Unfit> Driver::open_store(const Door& at) {
   wayfinding_.close_doors();
-  auto store =
-      rendezvous::StoreServer::start(loop_, {way->ip, 0}, setting_.key, {}, setting_.ports);
+  auto store = rendezvous::StoreServer::start(loop_, {at.ip, 0}, key_, {}, spec_.placement.ports);
   if (!store)
     return heard::Unfit{plan_.hosts().front(),
                         std::move(store.error()).during("starting the job's store").text(),
@@ -263,20 +296,16 @@ std::optional<heard::Unfit> Driver::open_store() {
     progress_.met = std::min(arrived, plan_.size());
     note_progress();
   });
-  setting_.store = store_->address();
-  const std::string& first = plan_.slots.front().host;
-  setting_.master = {ways_[first].ip, facts_[first].free_port};
-  tell(news::StoreListens{setting_.store.text()});
-  return std::nullopt;
+  tell(news::StoreListens{store_->address().text()});
+  return Unit{};
 }
 
-std::optional<heard::Unfit> Driver::place() {
+Result<std::vector<Place>, heard::Unfit> Driver::place() {
   auto placing = place_workers(spec_, plan_, facts_);
   if (!placing) return heard::Unfit{placing.error().host, placing.error().why};
   for (const std::string& warning : placing->warnings) tell(news::Warning{warning});
   if (spec_.placement.report) tell(news::Placed{placing->rows});
-  places_ = std::move(placing->workers);
-  return std::nullopt;
+  return std::move(placing->workers);
 }
 
 void Driver::on_host(const std::string& host, const agent::Started& started) {
@@ -384,29 +413,12 @@ void Driver::on_output(const std::string& host, const agent::Output& output, std
             WallTime(std::chrono::microseconds(output.time)), std::move(written));
 }
 
-// Where nobody comes from elsewhere no doors were opened, and all interfaces that the user names
-// are here.
-HostShare Driver::share_of(const Slot& slot) {
-  const Door& way = ways_[slot.host];
-  const agent::Facts& facts = facts_[slot.host];
-  const auto& named = spec_.placement.interfaces;
-  return {.ip = way.ip,
-          .interface = way.interface,
-          .chosen = facts.doors.empty() ? named : present(named, facts.doors),
-          .cores = static_cast<int>(facts.cores),
-          .gpu = places_[slot.rank].gpu};
-}
-
 void Driver::send_to(int rank, const agent::Down& message) {
   fleet_.send(plan_.slots[rank].host, message);
 }
 
 void Driver::carry_out(const order::Start& start) {
-  const Slot& slot = plan_.slots[start.rank];
-  const Recipe recipe = recipes_->recipe_for(slot, share_of(slot));
-  send_to(start.rank, agent::Start{static_cast<std::uint32_t>(start.rank), recipe.argv, recipe.env,
-                                   recipe.cwd, static_cast<std::uint32_t>(spec_.umask),
-                                   spec_.stdin_to.reaches(start.rank), places_[start.rank].cpus});
+  send_to(start.rank, arrangement_->start_of(start.rank));
 }
 
 void Driver::carry_out(const order::Signal& signal) {

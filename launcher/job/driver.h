@@ -8,15 +8,16 @@
 
 #include "base/loop.h"
 #include "launcher/fleet/fleet.h"
+#include "launcher/job/arrangement.h"
 #include "launcher/job/feeder.h"
 #include "launcher/job/job.h"
 #include "launcher/job/placing.h"
 #include "launcher/job/progress.h"
 #include "launcher/job/signals.h"
+#include "launcher/job/start_life.h"
 #include "launcher/job/wayfinding.h"
 #include "launcher/output/desk.h"
 #include "launcher/plan/plan.h"
-#include "launcher/plan/recipe.h"
 #include "launcher/supervise/supervisor.h"
 #include "rendezvous/store_server.h"
 
@@ -28,8 +29,7 @@ namespace corro::launcher {
 // Belongs to the loop; owned by run_job for the length of one job.
 class Driver : private FleetClient {
  public:
-  Driver(Loop&, std::unique_ptr<Signals>, OutputDesk&, const JobSpec&, Setting, Plan, Policy,
-         Wording);
+  Driver(Loop&, std::unique_ptr<Signals>, OutputDesk&, const JobSpec&, Plan, Policy, Wording);
 
   Outcome run();
 
@@ -55,11 +55,24 @@ class Driver : private FleetClient {
   void on_host(const std::string& host, const agent::Examined&);
   void on_output(const std::string& host, const agent::Output&, std::uint64_t seq);
 
-  void knock();
+  // The start of a job: on this event, in this phase, this step is run.
+  struct StartStep {
+    StartPhase from;
+    StartEvent on;
+    StartPhase to;
+    void (Driver::*run)();
+  };
+  static const StartStep kStart[];
+  void advance(StartEvent);
+  void open_hosts();
+  void probe_routes();
+  void probe_again();
   void arrange();
-  std::optional<heard::Unfit> find_ways();
-  std::optional<heard::Unfit> open_store();
-  std::optional<heard::Unfit> place();
+  void begin();
+  Result<Routes, heard::Unfit> find_routes() const;
+  Result<Unit, heard::Unfit> open_store(const Door& at);
+  Result<std::vector<Place>, heard::Unfit> place();
+
   void on_signal(int signo);
   void stop_and_go_on();
 
@@ -77,13 +90,12 @@ class Driver : private FleetClient {
   void tell(const News&);
   bool runs_on(std::uint32_t worker, const std::string& host) const;
   std::string stderr_file_of(std::uint32_t worker) const;
-  HostShare share_of(const Slot&);
   void send_to(int rank, const agent::Down&);
 
   Loop& loop_;
   OutputDesk& desk_;
   const JobSpec& spec_;
-  Setting setting_;
+  const Key key_ = Key::random();
   const Plan plan_;
   const Policy policy_;
   const Wording wording_;
@@ -92,14 +104,13 @@ class Driver : private FleetClient {
   const std::set<std::string> here_;  // hosts that are this machine
   Spawner spawner_;                   // of sessions
   Fleet fleet_;
-  std::map<std::string, agent::Facts> facts_;          // by host, once it was surveyed
+  FactsByHost facts_;                                  // by host, once it was surveyed
   std::map<std::string, std::size_t> unacknowledged_;  // by host: bytes of output
   std::map<int, Doing> doings_;                        // by rank, once the job has failed
   Wayfinding wayfinding_;
-  std::map<std::string, Door> ways_;                // to each host, once they are known
-  std::unique_ptr<rendezvous::StoreServer> store_;  // the same
-  std::vector<Place> places_;                       // by rank, once all hosts are known
-  std::optional<Recipes> recipes_;                  // the same
+  StartPhase start_ = StartPhase::planned;
+  std::unique_ptr<rendezvous::StoreServer> store_;  // once routes are known
+  std::optional<Arrangement> arrangement_;          // once the start is over
   Feeder feeder_;
 
   // Given back with this driver: when no process is left to be ended, a signal may end us, who

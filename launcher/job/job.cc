@@ -7,8 +7,6 @@
 #include "launcher/job/driver.h"
 #include "launcher/job/here.h"
 #include "launcher/plan/plan.h"
-#include "launcher/plan/recipe.h"
-#include "rendezvous/store_server.h"
 
 namespace corro::launcher {
 
@@ -38,8 +36,6 @@ Result<Outcome> run_job(const JobSpec& spec, const Wording& wording) {
   Loop loop;
   auto desk = OutputDesk::open(spec.output, speakers_of(*plan));
   if (!desk) return desk.error();
-  const Setting setting{spec.command, spec.environment,     spec.cwd,     {},
-                        {},           spec.placement.ports, Key::random()};
   Policy policy;
   policy.grace = spec.grace;
   policy.start_timeout = spec.start_timeout;
@@ -47,7 +43,7 @@ Result<Outcome> run_job(const JobSpec& spec, const Wording& wording) {
   {
     // With the driver go our signals: when no process is left to be ended, one may end us, who may
     // be waiting for a reader of the last output.
-    Driver driver(loop, std::move(signals), **desk, spec, setting, *plan, policy, wording);
+    Driver driver(loop, std::move(signals), **desk, spec, *plan, policy, wording);
     // From here processes run, and this returns when none does any more.
     outcome = driver.run();
   }
