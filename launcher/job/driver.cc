@@ -142,6 +142,7 @@ void Driver::note_progress() {
 void Driver::hear(const Event& event) {
   for (const Order& order : supervisor_.on(event, loop_.now()))
     std::visit([this](const auto& o) { carry_out(o); }, order);
+  for (const std::string& text : supervisor_.dropped()) log(LogLevel::debug, text);
   set_alarm();
 }
 

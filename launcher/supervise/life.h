@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <string_view>
 
 #include "base/transition.h"
 
@@ -31,6 +32,25 @@ enum class WorkerEvent { start, started, failed, exited, host_ending, host_lost 
 // and may say what it was doing.  `closing`: no worker runs; the hosts clean up.
 enum class JobPhase { gathering, running, last_words, terminating, killing, closing, finished };
 enum class JobEvent { all_ready, failure, interrupt, time_up, all_settled, all_closed };
+
+constexpr std::string_view name_of(WorkerPhase phase) {
+  return std::to_array<std::string_view>({"planned", "starting", "running", "exited", "ending",
+                                          "lost"})[static_cast<std::size_t>(phase)];
+}
+constexpr std::string_view name_of(WorkerEvent event) {
+  return std::to_array<std::string_view>({"start", "started", "failed", "exited", "host_ending",
+                                          "host_lost"})[static_cast<std::size_t>(event)];
+}
+constexpr std::string_view name_of(JobPhase phase) {
+  return std::to_array<std::string_view>({"gathering", "running", "last_words", "terminating",
+                                          "killing", "closing",
+                                          "finished"})[static_cast<std::size_t>(phase)];
+}
+constexpr std::string_view name_of(JobEvent event) {
+  return std::to_array<std::string_view>({"all_ready", "failure", "interrupt", "time_up",
+                                          "all_settled",
+                                          "all_closed"})[static_cast<std::size_t>(event)];
+}
 
 inline constexpr auto kWorkerLife = [] {
   using P = WorkerPhase;

@@ -37,6 +37,7 @@ Supervisor::Supervisor(Plan plan, Policy policy, TimePoint now)
 }
 
 Orders Supervisor::on(const Event& event, TimePoint now) {
+  dropped_.clear();
   if (phase_ == JobPhase::finished) return {};
   now_ = now;
   std::visit([this](const auto& e) { hear(e); }, event);
@@ -167,12 +168,20 @@ void Supervisor::give_up() {
 bool Supervisor::move_worker(int rank, WorkerEvent event) {
   if (rank < 0 || rank >= plan_.size()) return false;
   const auto to = next(kWorkerLife, workers_[rank].phase, event);
-  if (to) workers_[rank].phase = *to;
+  if (to)
+    workers_[rank].phase = *to;
+  else
+    dropped_.push_back(fmt::format("rank {}: no edge for {} in phase {}", rank, name_of(event),
+                                   name_of(workers_[rank].phase)));
   return to.has_value();
 }
 
 void Supervisor::move_job(JobEvent event) {
-  if (const auto to = next(kJobLife, phase_, event)) enter(*to);
+  if (const auto to = next(kJobLife, phase_, event))
+    enter(*to);
+  else
+    dropped_.push_back(
+        fmt::format("job: no edge for {} in phase {}", name_of(event), name_of(phase_)));
 }
 
 void Supervisor::enter(JobPhase phase) {

@@ -131,6 +131,10 @@ class Supervisor {
   Orders on(const Event&, TimePoint now);
   std::optional<TimePoint> wake() const { return wake_; }
 
+  // What the last event would have moved, had the tables an edge for it: a line each, with phase
+  // and event, for the log.
+  const std::vector<std::string>& dropped() const { return dropped_; }
+
   JobPhase phase() const { return phase_; }
   const Outcome& outcome() const { return outcome_; }
 
@@ -183,6 +187,7 @@ class Supervisor {
 
   TimePoint now_;  // of the event that is being heard
   Orders orders_;  // its answer
+  std::vector<std::string> dropped_;
 };
 
 }  // namespace corro::launcher

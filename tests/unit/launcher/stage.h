@@ -70,6 +70,7 @@ class Stage {
 
   // What was ordered since somebody looked last.
   Transcript ordered() { return std::exchange(ordered_, {}); }
+  const Transcript& dropped() const { return supervisor_.dropped(); }  // by the last event
   Transcript told();  // of that, what the other workers are told
 
   JobPhase phase() const { return supervisor_.phase(); }

@@ -506,4 +506,15 @@ TEST_CASE("a host that lacks what the job needs ends it before anything starts")
   CHECK(stage.outcome().failure->kind == Failure::Kind::unfit);
 }
 
+TEST_CASE("an event without an edge changes nothing, and is told with phase and event") {
+  Stage stage("a:1,b:1", 2);
+  stage.worker(1).exits(0);
+  CHECK(stage.dropped() == Transcript{"rank 1: no edge for exited in phase planned"});
+  stage.host("a").is_ready();
+  CHECK(stage.dropped().empty());
+  stage.host("b").is_ready();
+  CHECK(stage.dropped().empty());
+  CHECK(stage.ordered() == Transcript{"start 0", "start 1"});
+}
+
 }  // namespace corro::launcher
