@@ -351,7 +351,7 @@ TEST_CASE("Python is known as such, and tells its own stack when asked") {
     test::not_tested("there is no python3 here");
     return;
   }
-  const auto top = std::filesystem::path(__FILE__).parent_path() / "../../..";
+  const std::filesystem::path top = CORRO_TOP;
   std::erase_if(env, [](const std::string& e) { return e.starts_with("PYTHONPATH="); });
   env.push_back("PYTHONPATH=" + (top / "python").string());
   env.push_back("HOROVOD_RANK=0");
