@@ -48,7 +48,7 @@ class TestbedError(Exception):
 def why_not():
     """Why this machine can have no hosts; None if it can."""
     if os.geteuid() != 0:
-        return "only root can make hosts: sshd has to become other users"
+        return "only root can make hosts, or root of a user namespace that has several users: see tests/system/as_root"
     for program in ("unshare", "ip", "ssh", "ssh-keygen", "/usr/sbin/sshd", *(shell for _, shell in USERS.values())):
         if not shutil.which(program):
             return f"{program} is not installed (see packaging/packages)"
