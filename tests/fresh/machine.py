@@ -51,9 +51,11 @@ mount --rbind /sys sys
 mount -t tmpfs -o mode=755 tmpfs dev
 mkdir dev/pts dev/shm dev/net
 # Not kmsg: the kernel's log has numbers of processes that mean nothing in this namespace.
-for device in null zero full random urandom tty net/tun; do
-  [ ! -e "/dev/$device" ] || {{ touch "dev/$device"; mount --bind "/dev/$device" "dev/$device"; }}
+for device in null zero full random urandom tty; do
+  touch "dev/$device"
+  mount --bind "/dev/$device" "dev/$device"
 done
+mknod -m 666 dev/net/tun c 10 200  # as udev makes it
 mount -t devpts -o newinstance,mode=620,gid=5,ptmxmode=666 devpts dev/pts
 mount -t tmpfs -o mode=1777 tmpfs dev/shm
 ln -s pts/ptmx dev/ptmx
