@@ -56,6 +56,9 @@ install_packages() { # GROUP…
   rm -f "$log"
 }
 
+# ccache keeps what is compiled with a precompiled header, as the tests are, only if it may overlook these.
+export CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+
 build() { # PRESET TARGET…
   local preset=$1
   shift
