@@ -26,6 +26,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 import time
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
@@ -165,7 +166,8 @@ class Machine:
             text, _ = process.communicate()
         done = Done(process.returncode, text.decode(errors="replace"), time.monotonic() - began)
         if not quiet:
-            print(f"--- {options.get('user', 'root')}: {command}: {done}", flush=True)
+            # Indented: what a suite in there has skipped is not for the tally here.
+            print(textwrap.indent(f"{options.get('user', 'root')}: {command}: {done}", "  | "), flush=True)
         return done
 
     def popen(self, command, *, user="root", cwd="/", env=None, **options):
