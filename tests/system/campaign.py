@@ -24,10 +24,23 @@ JOB = ["-np", "3", "-H", "localhost:2,127.0.0.1:1", "--grace", "0.2", k.ACTOR,
        "ignore-term", "child", "daemon", "open", "loop=1000"]
 LATEST_BLOW = 0.25  # seconds after the start; a job is up after some 20 ms
 PATIENCE = 10.0
-
-
-OLD_CGROUPS = set(pathlib.Path("/sys/fs/cgroup").glob("**/corro-*"))
 WATCHED = ("/tmp", "/dev/shm", "/run")  # where programs leave files
+
+
+def cgroups():
+    """Those of workers below the cgroups of this process, where its jobs make theirs.  No namespace hides those of
+    other jobs on the machine; they are elsewhere, or were there before."""
+    top, found = pathlib.Path("/sys/fs/cgroup"), set()
+    for line in pathlib.Path("/proc/self/cgroup").read_text().splitlines():
+        _, controllers, path = line.split(":", 2)
+        hierarchy = top / (controllers.removeprefix("name=") or "unified")  # "" is version 2, alone or beside version 1
+        if not controllers and not hierarchy.is_dir():
+            hierarchy = top
+        found.update(hierarchy.joinpath(path.lstrip("/")).glob("**/corro-[0-9]*"))
+    return found
+
+
+OLD_CGROUPS = cgroups()
 
 
 def sh(*command):
@@ -75,10 +88,8 @@ def leftovers():
         time_wait = "06"
         sockets += [table + " " + row for row in rows if table == "unix" or row.split()[3] != time_wait]
     segments = pathlib.Path("/proc/sysvipc/shm").read_text().splitlines()[1:]
-    # Numbered by processes of this namespace; those of other jobs on the machine were there before.
-    cgroups = [f"cgroup {path}" for path in pathlib.Path("/sys/fs/cgroup").glob("**/corro-*") if path not in OLD_CGROUPS]
     others = [f"{pid} {stat}" for pid, stat in k.processes().items() if pid != os.getpid()]
-    return others + files + sockets + segments + cgroups
+    return others + files + sockets + segments + [f"cgroup {path}" for path in cgroups() - OLD_CGROUPS]
 
 
 def victims(launcher, kinds):

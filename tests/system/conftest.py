@@ -19,10 +19,17 @@ import corro_system as k  # noqa: E402
 import testbed  # noqa: E402
 
 
-def pytest_configure():
+def pytest_configure(config):
+    config.addinivalue_line("markers", "netns: needs hosts, and therefore root or a user namespace")
     for program in (k.HOROVODRUN, k.ACTOR, k.TRAIN):
         if not pathlib.Path(program).exists():
             pytest.exit(f"{program} is not there: build it first, or call ./runtests", returncode=3)
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        if "cluster" in item.fixturenames:
+            item.add_marker("netns")
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Jobs on several hosts, each a network namespace with a real sshd: they run, they end, and they say what went wrong."""
 import os
-import pathlib
 import re
 import signal
 import subprocess
@@ -8,9 +7,10 @@ import time
 
 import corro_system as k
 import pytest
+from testbed import ROOT_HOME
 from train_reference import losses as reference
 
-SSH = pathlib.Path.home() / ".ssh"
+SSH = ROOT_HOME / ".ssh"
 LEASE, GRACE = 5.0, 5.0
 
 
@@ -245,7 +245,7 @@ def test_a_directory_that_is_not_there_is_named(hosts):
 
 
 def test_who_reached_whom_is_remembered_for_an_hour(hosts):
-    memory = hosts["h0"].path(pathlib.Path.home() / ".cache/corro/ways")
+    memory = hosts["h0"].path(ROOT_HOME / ".cache/corro/ways")
     memory.unlink(missing_ok=True)
     run(hosts, "-np", 2, "-H", "h1:1,h2:1", "--disable-cache", "true")
     assert not memory.exists()

@@ -15,7 +15,7 @@ import testbed
 from pipe_system import (CHANGED_KEY, LOST, MACHINE, NAME, REFUSED, SHELL, STAGING, UNKNOWN_KEY, UNREACHABLE, UNSUPPORTED, Pipe,
                          Unreached)
 
-SSH = pathlib.Path.home() / ".ssh"
+SSH = testbed.ROOT_HOME / ".ssh"
 BOB = testbed.HOMES / "bob"
 IDENTITY = f"IdentityFile {SSH}/id_ed25519\nIdentitiesOnly yes\n"
 BANNER = {"bob": (".bashrc", "echo 'Welcome to h1!'; printf 'no end'; echo grumble >&2"),

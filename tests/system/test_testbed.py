@@ -209,7 +209,7 @@ while True:
 
 def names_on(host):
     """Where a testbed might leave something that lasts: files, mounts, interfaces, named namespaces."""
-    return host.run(["sh", "-c", "find /tmp /run /dev/shm /var/tmp /home ~ | sort; cat /proc/self/mountinfo; "
+    return host.run(["sh", "-c", "find /tmp /run /dev/shm /var/tmp /home ~ -xdev | sort; cat /proc/self/mountinfo; "
                      "ip -br link; ip netns"]).stdout
 
 

@@ -5,9 +5,10 @@
         cluster["h1"].cut()
 
 h0 is where the launcher runs; it can ssh to h1, h2, … and itself.  Every host has a network, a host name, processes,
-IPC, an sshd and an /etc/hosts of its own, and begins with an empty $HOME, /home, /run, /dev/shm, /var/tmp and, but for
-h0, /tmp.  All else is the machine's: programs are found at the same path everywhere.  h0 keeps the machine's /tmp
-because pytest's tmp_path is there.
+IPC, an sshd and an /etc/hosts of its own, and begins with an empty /home (root's home is there, too), /run, /dev/shm,
+/var/tmp and, but for h0, /tmp.  All else is the machine's: programs are found at the same path everywhere, and every
+user can reach the project's tree, even if it lies in a home.  h0 keeps the machine's /tmp because pytest's tmp_path is
+there.
 
 The hosts live as long as the process that made them (testbed_supervisor.py has the picture).
 """
@@ -47,7 +48,7 @@ class TestbedError(Exception):
 def why_not():
     """Why this machine can have no hosts; None if it can."""
     if os.geteuid() != 0:
-        return "only root can make hosts: sshd has to become other users"
+        return "only root can make hosts, or root of a user namespace that has several users: see tests/system/as_root"
     for program in ("unshare", "ip", "ssh", "ssh-keygen", "/usr/sbin/sshd", *(shell for _, shell in USERS.values())):
         if not shutil.which(program):
             return f"{program} is not installed (see packaging/packages)"

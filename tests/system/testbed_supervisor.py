@@ -21,8 +21,9 @@ import testbed_kernel as kernel
 
 # The files of the cluster: on a tmpfs that only the supervisor and, until they hide it, the hosts see.
 FILES = pathlib.Path("/run/testbed")
-ROOT_HOME = pathlib.Path(pwd.getpwuid(0).pw_dir)
 HOMES = pathlib.Path("/home")
+ROOT_HOME = HOMES / "root"  # on a host; the machine's own may hold the project, which all users have to reach
+MACHINE_ROOT_HOME = pathlib.Path(pwd.getpwuid(0).pw_dir)
 USERS = {"bob": (2001, "/bin/bash"), "carol": (2002, "/bin/tcsh"), "finn": (2003, "/usr/bin/fish"),
          "sue": (2004, "/bin/sh")}
 SSHD_READY = "/run/sshd.pid"
@@ -175,11 +176,11 @@ class Init:
 
     def hide_the_machine(self):
         """Empty directories where programs leave things; what has to be seen everywhere is put back."""
-        hidden = [ROOT_HOME, HOMES, "/run", "/dev/shm", "/var/tmp"] + (["/tmp"] if self.i else [])
+        hidden = [MACHINE_ROOT_HOME, HOMES, "/run", "/dev/shm", "/var/tmp"] + (["/tmp"] if self.i else [])
         kept = {path: os.open(path, os.O_PATH) for path in map(os.path.realpath, self.plan.visible)
                 if any(pathlib.Path(path).is_relative_to(above) for above in hidden)}
         for path in hidden:
-            mode = {ROOT_HOME: "700", HOMES: "755", "/run": "755"}.get(path, "1777")
+            mode = "755" if path in (MACHINE_ROOT_HOME, HOMES, "/run") else "1777"
             kernel.mount("tmpfs", path, "tmpfs", options=f"mode={mode}")
         for path, descriptor in kept.items():
             os.makedirs(path, exist_ok=True)
@@ -190,6 +191,8 @@ class Init:
         for user, (number, _) in USERS.items():
             (HOMES / user).mkdir()
             os.chown(HOMES / user, number, number)
+        ROOT_HOME.mkdir()
+        kernel.mount("tmpfs", ROOT_HOME, "tmpfs", options="mode=700")
         if self.i:
             return
         folder = ROOT_HOME / ".ssh"
