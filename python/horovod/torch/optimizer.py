@@ -35,16 +35,24 @@ class _DistributedOptimizer(torch.optim.Optimizer):
         self.gradient_predivide_factor, self.sparse_as_dense = gradient_predivide_factor, sparse_as_dense
         self.backward_passes_per_step = backward_passes_per_step
         self.process_set = process_set
-        self._trained: List[torch.Tensor] = []  # whose gradients are reduced: none in a job of one worker
-        self._passes_left: Dict[torch.Tensor, int] = {}
+        self._passes_left: Dict[torch.Tensor, int] = {}  # of all whose gradients are reduced: none in a job of one worker
         self._pending: Dict[torch.Tensor, None] = {}  # have a gradient that was not reduced; in order of arrival
         self._checked = self._synchronized = False
         self._should_synchronize = True
-        if mpi_ops.size() > 1:
-            self._trained = [parameter for parameter in parameters if parameter.requires_grad]
-            self._reset_passes()
-            for parameter in self._trained:
-                _after_accumulation(parameter, _weakly(self._on_gradient))
+        self._communicates = mpi_ops.size() > 1
+        self._find_trained()
+
+    def _find_trained(self) -> None:
+        """Those that require a gradient, also if they do so only since now or came with add_param_group."""
+        if not self._communicates:
+            return
+        for group_index, group in enumerate(self.param_groups):
+            for index, parameter in enumerate(group["params"]):
+                if parameter.requires_grad and parameter not in self._passes_left:
+                    self._parameter_names.setdefault(parameter, f"allreduce.noname.{group_index}.{index}")
+                    self._passes_left[parameter] = self.backward_passes_per_step
+                    _after_accumulation(parameter, _weakly(self._on_gradient))
+                    self._checked = False
 
     @staticmethod
     def find_duplicates(lst: Iterable[Any]) -> set:
@@ -66,7 +74,7 @@ class _DistributedOptimizer(torch.optim.Optimizer):
         super().load_state_dict(*args, **kwargs)
 
     def _reset_passes(self) -> None:
-        self._passes_left = dict.fromkeys(self._trained, self.backward_passes_per_step)
+        self._passes_left = dict.fromkeys(self._passes_left, self.backward_passes_per_step)
 
     def _on_gradient(self, parameter: torch.Tensor) -> None:
         if self._passes_left[parameter] <= 0:
@@ -86,10 +94,11 @@ class _DistributedOptimizer(torch.optim.Optimizer):
             with optimizer.skip_synchronize():
                 optimizer.step()
         """
-        if self._trained:
+        self._find_trained()
+        if self._passes_left:
             self._check_ranks_once()
             with torch.no_grad():
-                self._reduce_gradients()
+                self._reduce_gradients(list(self._passes_left))
         self._pending.clear()
         self._reset_passes()
         self._synchronized = True
@@ -100,15 +109,15 @@ class _DistributedOptimizer(torch.optim.Optimizer):
             return
         functions.check_same("DistributedOptimizer", [
             f"{self._parameter_names[parameter]} ({parameter.dtype}, {list(parameter.shape)})"
-            for parameter in self._trained])
+            for parameter in self._passes_left])
         self._checked = True
 
-    def _reduce_gradients(self) -> None:
-        # Two steps, so that a compressor sees the tensors one by one, with their shapes.
-        dense = [self._dense_gradient(parameter) for parameter in self._trained]
+    def _reduce_gradients(self, parameters: List[torch.Tensor]) -> None:
+        # A compressor sees the tensors one by one, with their shapes.
+        dense = [self._dense_gradient(parameter) for parameter in parameters]
         compressed, contexts = zip(*(self._compression.compress(gradient) for gradient in dense))
         reduced = self._reduced(compressed)
-        for parameter, gradient, tensor, context in zip(self._trained, dense, reduced, contexts):
+        for parameter, gradient, tensor, context in zip(parameters, dense, reduced, contexts):
             out = self._compression.decompress(tensor, context)
             if parameter.grad.is_sparse:
                 parameter.grad = out.reshape(gradient.shape).to_sparse(parameter.grad.sparse_dim())
@@ -279,4 +288,5 @@ def DistributedOptimizer(optimizer: torch.optim.Optimizer, named_parameters: Opt
     out = made(optimizer.param_groups, named_parameters, compression, backward_passes_per_step, op,
                gradient_predivide_factor, groups, sparse_as_dense, process_set)
     out.state.update(optimizer.state)  # of an optimizer that was loaded from a checkpoint before
+    out.defaults.update(optimizer.defaults)  # for groups that are added later
     return out
