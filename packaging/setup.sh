@@ -4,6 +4,7 @@
 
 total_steps=1
 current_step=0
+with_tests=ON  # OFF: the packages of the group `build` are enough
 
 step() { # TEXT…
   current_step=$((current_step + 1))
@@ -60,7 +61,7 @@ build() { # PRESET TARGET…
   shift
   local log=$top/build/$preset.log
   mkdir -p "$top/build"
-  (cd "$top" && cmake --preset "$preset") >"$log" 2>&1 ||
+  (cd "$top" && cmake --preset "$preset" -DCORRO_TESTS="$with_tests") >"$log" 2>&1 ||
     { tail -n 20 "$log" >&2; give_up "cmake --preset $preset failed (all of it: $log)"; }
   NINJA_STATUS='      %f of %t, %e s: ' ninja -C "$top/build/$preset" "$@" ||
     give_up "the build of preset $preset failed"

@@ -88,7 +88,7 @@ TEST_CASE("a proof for one service is none for another") {
 
 TEST_CASE("another version is refused, and both versions are named") {
   Bytes hello = client().opening();
-  hello[4] = 9;
+  hello[5] = 9;
   Proof to = server();
   std::optional<Error> refused;
   CHECK(tell(to, hello, refused).empty());
@@ -138,7 +138,7 @@ TEST_CASE("a server's proof does not serve as a client's to another server") {
   std::optional<Error> refused;
   const Bytes of_a = tell(a, client().opening(), refused);
   Bytes hello = client().opening();
-  std::copy_n(of_a.begin(), 32, hello.begin() + 8);
+  std::copy_n(of_a.begin(), 32, hello.begin() + 9);
   const Bytes of_b = tell(b, hello, refused);
   tell(a, ByteView(of_b).last(32), refused);
   CHECK(refused);

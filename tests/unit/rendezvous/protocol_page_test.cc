@@ -17,7 +17,7 @@ namespace {
 
 // rendezvous/PROTOCOL.md, each run of blanks as one.
 std::string page() {
-  const auto top = std::filesystem::path(__FILE__).parent_path() / "../../..";
+  const std::filesystem::path top = CORRO_TOP;
   std::ifstream file(top / "rendezvous/PROTOCOL.md");
   std::string text, word;
   while (file >> word) text += word + " ";
