@@ -40,6 +40,11 @@ def test_the_installed_program_is_the_program_itself():
     assert run(HOROVODRUN, "-np", 1, "echo", "hello").out == "[0]<stdout>:hello\n"
 
 
+def test_the_program_knows_that_pytorch_can_be_used():
+    assert "    [ ] TensorFlow\n    [X] PyTorch\n    [ ] MXNet\n" in run(HOROVODRUN, "--check-build").out
+    assert "horovod/torch/__init__.py is there" in run(HOROVODRUN, "--check-build", "--verbose").out
+
+
 def test_extras_are_named_as_horovods():
     ended = python("from importlib.metadata import metadata; print(*metadata('corro').get_all('Provides-Extra'));"
                    "print(*[r for r in metadata('corro').get_all('Requires-Dist') if 'extra' not in r])")

@@ -344,6 +344,17 @@ def test_ranks_with_different_models_learn_so(rank, size):
     hvd.barrier()
 
 
+def test_the_hooks_of_older_pytorch(rank, size, monkeypatch):
+    """Before 2.1 there was no hook on a parameter, only one on the node that adds to its gradient."""
+    monkeypatch.delattr(torch.Tensor, "register_post_accumulate_grad_hook", raising=False)
+    model, optimizer = distributed("SGD")
+    images, labels = (mine(tensor, rank, size) for tensor in batch_of(0))
+    backward(model, images, labels)
+    assert len(optimizer._pending) == (6 if size > 1 else 0)
+    optimizer.step()
+    assert_same_weights(model, single_process("SGD", 1))
+
+
 def test_an_optimizer_that_is_given_up_leaves_no_hooks_behind(rank, size):
     model = model_of()
     for step in range(3):
