@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Handwritten-like digits with PyTorch, on as many workers as you start.
+"""Noisy digits with PyTorch, on as many workers as you start.
 
     horovodrun -np 4 python examples/pytorch_mnist.py          four workers on this machine
     python examples/pytorch_mnist.py                           the same script, alone

@@ -1,2 +1,2 @@
-"""Keras: not there yet."""
-raise ImportError("horovod.keras is not there yet: Corro has PyTorch only so far")
+"""Keras: not supported yet."""
+raise ImportError("horovod.keras is not supported yet: Corro has PyTorch only so far")

@@ -1,2 +1,2 @@
-"""MXNet: not there yet."""
-raise ImportError("horovod.mxnet is not there yet: Corro has PyTorch only so far")
+"""MXNet: not supported yet."""
+raise ImportError("horovod.mxnet is not supported yet: Corro has PyTorch only so far")

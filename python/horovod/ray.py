@@ -1,2 +1,2 @@
-"""Ray: not there yet."""
-raise ImportError("horovod.ray is not there yet: Corro has PyTorch only so far")
+"""Ray: not supported yet."""
+raise ImportError("horovod.ray is not supported yet: Corro has PyTorch only so far")

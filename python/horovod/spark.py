@@ -1,2 +1,2 @@
-"""Spark: not there yet."""
-raise ImportError("horovod.spark is not there yet: Corro has PyTorch only so far")
+"""Spark: not supported yet."""
+raise ImportError("horovod.spark is not supported yet: Corro has PyTorch only so far")

@@ -1,2 +1,2 @@
-"""TensorFlow: not there yet."""
-raise ImportError("horovod.tensorflow is not there yet: Corro has PyTorch only so far")
+"""TensorFlow: not supported yet."""
+raise ImportError("horovod.tensorflow is not supported yet: Corro has PyTorch only so far")

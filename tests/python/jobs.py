@@ -21,8 +21,8 @@ class Ended:
 
 def run(*command, timeout=120, env=None, cwd=None):
     clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "CORRO_LIBRARY")}
-    return Ended(subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                                timeout=timeout, env={**clean, **(env or {})}, cwd=cwd))
+    return Ended(subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, capture_output=True,
+                                text=True, timeout=timeout, env={**clean, **(env or {})}, cwd=cwd))
 
 
 def python(program, *arguments, **options):

@@ -97,9 +97,9 @@ def pythons():
     found = sorted(pathlib.Path(root).glob("versions/3.*/bin/python3"))
     found += [pathlib.Path(path) for path in map(shutil.which, [f"python3.{minor}" for minor in range(8, 20)]) if path]
     out = {}
-    for path in [*found, pathlib.Path("/usr/bin/python3")]:
-        ended = run(path, "-c", "import sys; print('.'.join(map(str, sys.version_info[:2])))") if path.exists() else None
-        if ended and ended.code == 0 and tuple(map(int, ended.out.split("."))) >= (3, 8):
+    for path in found:
+        ended = run(path, "-c", "import sys; print('.'.join(map(str, sys.version_info[:2])))")
+        if ended.code == 0 and tuple(map(int, ended.out.split("."))) >= (3, 8):
             out.setdefault(ended.out.strip(), path)
     return out
 

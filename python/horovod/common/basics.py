@@ -1,17 +1,18 @@
-"""init, shutdown and the place in the job: what every framework's module re-exports."""
+"""init, shutdown, rank and size: what the modules of all frameworks re-export."""
 import atexit
+import os
 from typing import Any, Optional, Sequence
 
 import corro
-from horovod.common._missing import NotThereYet
+from horovod.common._missing import NotSupportedYet
 from horovod.common.exceptions import HorovodInternalError
 from horovod.common.process_sets import global_process_set
 
 _NOT_INITIALIZED = "Horovod has not been initialized; use hvd.init()."
 
 
-def translated(error: corro.Error) -> HorovodInternalError:
-    """The same error, in the class that scripts catch."""
+def to_horovod_error(error: corro.Error) -> HorovodInternalError:
+    """Converts to the class that scripts catch."""
     out = HorovodInternalError(str(error))
     out.rank = error.rank
     return out
@@ -28,31 +29,27 @@ class HorovodBasics:
 
     def __init__(self) -> None:
         self._context: Optional[corro.Context] = None
-        self._was_in_a_job = False
+        self._had_peers = False
 
     def init(self, comm: Any = None, process_sets: Any = None) -> None:
         """Joins the job that `horovodrun` started; without a launcher this is rank 0 of 1.  Again: does nothing.
 
-        `comm` may be the list of all ranks.  Subsets, communicators of mpi4py and process sets are not there yet.
+        `comm` may be the list of all ranks.  Subsets, communicators of mpi4py and process sets are not supported yet.
         """
         if process_sets:
-            raise NotThereYet("init(process_sets=…) is not there yet: Corro has the global process set only so far")
+            raise NotSupportedYet("init(process_sets=…) is not supported yet; there is the global process set only")
         if self._context is not None:
             return
+        _check_communicator(comm)
         try:
             context = corro.Context()
         except corro.Error as error:
-            if self._was_in_a_job and error.status == corro.INVALID:
-                raise NotThereYet(f"init() after shutdown() is not there yet in a job of several workers: {error}") \
-                    from None
-            raise translated(error) from None
-        try:
-            _check_communicator(comm, context.size)
-        except Exception:
-            context.close()
-            raise
+            if self._had_peers and error.status == corro.INVALID:
+                raise NotSupportedYet(
+                    f"init() after shutdown() is not supported yet in a job of several workers: {error}") from None
+            raise to_horovod_error(error) from None
         self._context = context
-        self._was_in_a_job = context.size > 1
+        self._had_peers = context.size > 1
         global_process_set.ranks = list(range(context.size))
         atexit.register(self.shutdown)
 
@@ -69,39 +66,39 @@ class HorovodBasics:
 
     @property
     def context(self) -> corro.Context:
-        """For collectives, which fail with the error of a failed collective if there was no init."""
+        """The context for collectives; before init it raises the class of a failed collective, as Horovod does."""
         if self._context is None:
             raise HorovodInternalError(_NOT_INITIALIZED)
         return self._context
 
-    def _place(self, name: str) -> int:
+    def _get(self, name: str) -> int:
         if self._context is None:
             raise ValueError(_NOT_INITIALIZED)
         return getattr(self._context, name)
 
     def rank(self) -> int:
         """This worker's number in the job, from 0."""
-        return self._place("rank")
+        return self._get("rank")
 
     def size(self) -> int:
         """How many workers the job has."""
-        return self._place("size")
+        return self._get("size")
 
     def local_rank(self) -> int:
         """This worker's number on its host: the GPU to use."""
-        return self._place("local_rank")
+        return self._get("local_rank")
 
     def local_size(self) -> int:
         """How many workers this host has."""
-        return self._place("local_size")
+        return self._get("local_size")
 
     def cross_rank(self) -> int:
         """This host's number among the hosts that have a worker of the same local rank."""
-        return self._place("cross_rank")
+        return self._get("cross_rank")
 
     def cross_size(self) -> int:
         """How many hosts have a worker of this local rank."""
-        return self._place("cross_size")
+        return self._get("cross_size")
 
     def is_homogeneous(self) -> bool:
         """Whether every host has as many workers as this one."""
@@ -141,13 +138,13 @@ class HorovodBasics:
         return False
 
 
-def _check_communicator(comm: Any, size: int) -> None:
+def _check_communicator(comm: Any) -> None:
     if comm is None:
         return
     if not isinstance(comm, Sequence) or not all(isinstance(rank, int) for rank in comm):
-        raise NotThereYet("init(comm=…) with an MPI communicator is not there yet: Corro has no MPI backend so far")
-    if len(comm) and sorted(comm) != list(range(size)):
-        raise NotThereYet("init(comm=[ranks]) with a subset of the ranks is not there yet")
+        raise NotSupportedYet("init(comm=…) with an MPI communicator is not supported yet; there is no MPI backend")
+    if len(comm) and sorted(comm) != list(range(int(os.environ.get("HOROVOD_SIZE", "1")))):
+        raise NotSupportedYet("init(comm=[ranks]) with a subset of the ranks is not supported yet")
 
 
 basics = HorovodBasics()

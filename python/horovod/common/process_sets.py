@@ -1,7 +1,7 @@
 """Process sets.  So far there is one: all ranks."""
 from typing import Any, List, Optional
 
-from horovod.common._missing import NotThereYet, missing
+from horovod.common._missing import NotSupportedYet, missing
 
 
 class ProcessSet:
@@ -39,7 +39,7 @@ global_process_set.process_set_id = 0
 def require_global(process_set: ProcessSet) -> None:
     """Raises for any other set."""
     if process_set is not global_process_set:
-        raise NotThereYet("process sets other than global_process_set are not there yet")
+        raise NotSupportedYet("process sets other than global_process_set are not supported yet")
 
 
 __getattr__ = missing("horovod.common.process_sets", {

@@ -1,9 +1,10 @@
-"""Tensors of every type on a library that reduces float32 and float64.
+"""Collectives on tensors of every dtype, with a library that reduces float32 and float64.
 
-The results are those that native types would give: integers of any size are exact, also int64, and wrap around as
-PyTorch's own do; float16 and bfloat16 are summed in float32 and rounded once.  All functions change a contiguous CPU
-tensor in place, and every rank calls them alike.
+Results are those of a native implementation: integers, int64 included, are exact and wrap around as in PyTorch;
+float16 and bfloat16 are summed in float32 and rounded once.  Each function modifies contiguous CPU tensors in place and
+must be called by every rank with the same arguments.
 """
+import ctypes
 import hashlib
 from typing import Iterator, List, Sequence
 
@@ -11,7 +12,8 @@ import torch
 
 import corro
 from horovod.common.basics import HorovodBasics as ops
-from horovod.common._missing import NotThereYet
+from horovod.common._missing import NotSupportedYet
+from horovod.common.exceptions import HorovodInternalError
 
 _DIRECT = {torch.float32: corro.FLOAT32, torch.float64: corro.FLOAT64}
 _HALVES = (torch.float16, torch.bfloat16)
@@ -19,31 +21,31 @@ _NARROW_INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32)
 _REDUCTIONS = {ops.Sum: corro.SUM, ops.Average: corro.AVERAGE, ops.Min: corro.MIN, ops.Max: corro.MAX}
 _OP_NAMES = {ops.Adasum: "Adasum", ops.Product: "Product"}
 
-# How much is packed into one buffer: large enough that the collective's latency does not count, small beside a model.
+# Size of a packing buffer: large enough to hide the latency of a collective, small compared with a model.
 BUCKET_BYTES = 64 << 20
 
 
 def check_place(tensor: torch.Tensor) -> None:
-    """Where a tensor must be before anything is sent."""
+    """Raises for a sparse tensor or one that is not in CPU memory."""
     if tensor.is_sparse:
-        raise NotThereYet("sparse tensors are not there yet; use tensor.to_dense()")
+        raise NotSupportedYet("sparse tensors are not supported yet; use tensor.to_dense()")
     if tensor.device.type != "cpu":
-        raise NotThereYet(f"tensors on {tensor.device} are not there yet: Corro has no GPU backend so far; "
-                          "use tensor.cpu()")
+        raise NotSupportedYet(f"tensors on {tensor.device} are not supported yet: Corro has no GPU backend so far; "
+                              "use tensor.cpu()")
 
 
 def check(tensor: torch.Tensor) -> None:
-    """What must be true of a tensor before anything is sent."""
+    """Raises for a tensor that cannot be sent.  Nothing has been sent at this point."""
     check_place(tensor)
     if not tensor.is_contiguous():
         raise ValueError("Tensor is required to be contiguous.")
 
 
 def check_reducible(tensor: torch.Tensor, op: int) -> None:
-    """What must be true of a tensor and an operation before anything is sent."""
+    """Raises for a combination of dtype and operation that is not supported."""
     check(tensor)
     if op in _OP_NAMES:
-        raise NotThereYet(f"op={_OP_NAMES[op]} is not there yet; there are Average, Sum, Min and Max")
+        raise NotSupportedYet(f"op={_OP_NAMES[op]} is not supported yet; there are Average, Sum, Min and Max")
     if op not in _REDUCTIONS:
         raise ValueError(f"unknown op {op!r}; there are Average, Sum, Min and Max")
     if tensor.dtype == torch.bool and op == ops.Average:
@@ -121,7 +123,7 @@ def scale_(tensor: torch.Tensor, factor: float) -> None:
 
 
 def broadcast_(context: corro.Context, tensor: torch.Tensor, root: int) -> None:
-    """Replaces the bytes of every other rank by those of `root`.  The library copies bits, four bytes at a time."""
+    """Copies the bytes of `root` to every other rank, as words of four bytes; the library does not interpret them."""
     size = tensor.numel() * tensor.element_size()
     words = (size + 3) // 4
     if size % 4 == 0 and tensor.data_ptr() % 4 == 0:
@@ -140,7 +142,7 @@ def broadcast_all_(context: corro.Context, tensors: Sequence[torch.Tensor], root
         broadcast_(context, packed, root)
         sizes = [tensor.numel() * tensor.element_size() for tensor in bucket]
         for tensor, part in zip(bucket, packed.split(sizes)):
-            # A copy, because a part may begin at an address that is odd for the type.
+            # Copied, because a part may start at an address that is not aligned for the dtype.
             tensor.copy_(part.clone().view(tensor.dtype).view(tensor.shape))
 
 
@@ -149,7 +151,7 @@ def _bytes_of(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def buckets(tensors: Sequence[torch.Tensor], same_type: bool = False) -> Iterator[List[torch.Tensor]]:
-    """Neighbours that fit into one buffer, in order; with `same_type`, only those of one type."""
+    """Splits the list, in order, into runs that fit into one buffer; with `same_type`, each run has one dtype."""
     bucket: List[torch.Tensor] = []
     size = 0
     for tensor in tensors:
@@ -163,8 +165,39 @@ def buckets(tensors: Sequence[torch.Tensor], same_type: bool = False) -> Iterato
         yield bucket
 
 
-def all_have(context: corro.Context, text: str) -> bool:
-    """Whether every rank passes the same text; all ranks get the same answer."""
+def broadcast_bytes(context: corro.Context, data: bytes, root: int) -> bytes:
+    """The bytes of `root`, of any length; what other ranks pass is ignored."""
+    size = torch.tensor(len(data), dtype=torch.int64)
+    broadcast_(context, size, root)
+    buffer = torch.zeros(int(size), dtype=torch.uint8)
+    if context.rank == root:
+        ctypes.memmove(buffer.data_ptr(), data, len(data))
+    broadcast_(context, buffer, root)
+    return ctypes.string_at(buffer.data_ptr(), buffer.numel())  # without NumPy, which is optional
+
+
+def describe(tensor: torch.Tensor) -> str:
+    """Type and shape, for messages and for the comparison between ranks."""
+    return f"{str(tensor.dtype).replace('torch.', '')} {list(tensor.shape)}"
+
+
+def check_same_on_all_ranks(context: corro.Context, description: Sequence[str]) -> None:
+    """Raises on every rank if the descriptions differ between ranks; the text shows the first difference from rank 0.
+
+    Nothing else has been sent at this point, so that the job can go on.
+    """
+    if context.size == 1 or _same_on_all_ranks(context, "\n".join(description)):
+        return
+    first, mine = broadcast_bytes(context, "\n".join(description).encode(), 0).decode().split("\n"), list(description)
+    pairs = zip(first + ["nothing"] * len(mine), mine + ["nothing"] * len(first))
+    difference = next((pair for pair in pairs if pair[0] != pair[1]), None)
+    detail = "another rank differs from rank 0 and this one" if difference is None else \
+        f"rank 0 has {difference[0]} where rank {context.rank} has {difference[1]}"
+    raise HorovodInternalError(f"Mismatched collectives: {detail}")
+
+
+def _same_on_all_ranks(context: corro.Context, text: str) -> bool:
+    """Whether every rank passes the same text.  The result is the same on every rank."""
     digest = hashlib.sha256(text.encode()).digest()
     pieces = [float(int.from_bytes(digest[at:at + 4], "big")) for at in range(0, 32, 4)]
     largest = torch.tensor(pieces + [-piece for piece in pieces], dtype=torch.float64)

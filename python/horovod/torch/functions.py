@@ -1,6 +1,5 @@
-"""What a script sends around besides gradients: parameters, the optimizer's state, any object."""
-import collections
-import io
+"""Broadcast of parameters, optimizer state and Python objects."""
+import collections.abc
 from typing import Any, Iterable, List, Mapping, Optional, Tuple, Union
 
 import torch
@@ -23,12 +22,13 @@ def broadcast_parameters(params: _Parameters, root_rank: int) -> None:
         tensors = [tensor.detach() for _, tensor in named]
         for tensor in tensors:
             _wire.check_place(tensor)
-        check_same("broadcast_parameters", [_described(*entry) for entry in named])
+        _wire.check_same_on_all_ranks(context, [
+            f"broadcast_parameters(root rank {root_rank})", *(f"{name} ({_wire.describe(t)})" for name, t in named)])
         _wire.broadcast_all_(context, tensors, root_rank)
 
 
 def _named(params: _Parameters) -> List[Tuple[str, torch.Tensor]]:
-    """In an order that all ranks share.  Entries of a state that are no tensors are left alone."""
+    """The tensors with their names, in the same order on all ranks.  Other entries of a state dict are ignored."""
     if isinstance(params, collections.abc.Mapping):
         return [(str(name), value) for name, value in sorted(params.items(), key=lambda entry: str(entry[0]))
                 if torch.is_tensor(value)]
@@ -45,31 +45,12 @@ def _named(params: _Parameters) -> List[Tuple[str, torch.Tensor]]:
     return out
 
 
-def _described(name: str, tensor: torch.Tensor) -> str:
-    return f"{name} ({str(tensor.dtype).replace('torch.', '')}, {list(tensor.shape)})"
-
-
-def check_same(what: str, description: List[str]) -> None:
-    """Raises on every rank if the ranks do not have the same list; the text says what rank 0 has instead."""
-    with mpi_ops.collective() as context:
-        if _wire.all_have(context, "\n".join(description)):
-            return
-    first = broadcast_object(description, 0)
-    pairs = zip(first + ["nothing"] * len(description), description + ["nothing"] * len(first))
-    difference = next(((theirs, ours) for theirs, ours in pairs if theirs != ours), None)
-    if difference is None:
-        detail = "this rank has the same as rank 0, another has not"
-    else:
-        detail = f"rank 0 has {difference[0]} where this rank has {difference[1]}"
-    raise HorovodInternalError(f"{what}: the ranks do not have the same tensors: {detail}")
-
-
 def broadcast_optimizer_state(optimizer: torch.optim.Optimizer, root_rank: int,
                               model: Optional[torch.nn.Module] = None) -> None:
     """Gives every rank the options (learning rate, …) and the state (momenta, …) that rank `root_rank` has.
 
-    As scripts expect of Horovod, an optimizer that has made no step finds a gradient of zero in each parameter
-    afterwards.
+    An optimizer without state leaves a zero gradient in each parameter that requires one, as Horovod does; scripts
+    rely on it.
     """
     if isinstance(optimizer, torch.optim.LBFGS):
         raise ValueError("cannot broadcast torch.optim.LBFGS state: its history is not a state of parameters")
@@ -79,7 +60,7 @@ def broadcast_optimizer_state(optimizer: torch.optim.Optimizer, root_rank: int,
             for parameter in group["params"]:
                 if parameter.requires_grad:
                     parameter.grad = torch.zeros_like(parameter)
-    # As an object: the root's state decides how many entries there are, and of which types.
+    # Sent as an object, because number and types of the entries are those of the root.
     at_root = optimizer.state_dict() if mpi_ops.rank() == root_rank else None
     state = broadcast_object(at_root, root_rank)
     if mpi_ops.rank() == root_rank:
@@ -100,14 +81,8 @@ def broadcast_object(obj: Any, root_rank: int = 0, name: Optional[str] = None,
     require_global(process_set)
     mpi_ops.check_root(root_rank)
     is_root = mpi_ops.rank() == root_rank
-    data = bytearray(cloudpickle.dumps(obj)) if is_root else bytearray()
-    size = mpi_ops.broadcast_(torch.tensor(len(data), dtype=torch.int64), root_rank)
-    buffer = torch.frombuffer(data, dtype=torch.uint8) if is_root else torch.empty(int(size), dtype=torch.uint8)
-    mpi_ops.broadcast_(buffer, root_rank)
-    return obj if is_root else cloudpickle.load(io.BytesIO(_as_bytes(buffer)))
-
-
-def _as_bytes(buffer: torch.Tensor) -> bytes:
-    """Without NumPy, which need not be there."""
-    import ctypes
-    return ctypes.string_at(buffer.data_ptr(), buffer.numel())
+    data = cloudpickle.dumps(obj) if is_root else b""
+    with mpi_ops.collective() as context:
+        _wire.check_same_on_all_ranks(context, [f"broadcast_object(root rank {root_rank})"])
+        data = _wire.broadcast_bytes(context, data, root_rank)
+    return obj if is_root else cloudpickle.loads(data)

@@ -1,7 +1,8 @@
 """Collectives on PyTorch tensors.
 
-A collective is called by every rank, in the same order and with tensors of the same type and shape.  `name` is
-accepted for compatibility; calls are matched by their order.
+A collective is called by every rank, in the same order and with tensors of the same type and shape.  The ranks compare
+this first, in one small collective, until the library does so itself: a mismatch raises on every rank, and the job can
+go on.  `name` is accepted for compatibility; calls are matched by their order.
 """
 from contextlib import contextmanager
 from typing import Any, Iterator, Optional, Tuple
@@ -10,7 +11,7 @@ import torch
 
 import corro
 from horovod.common.basics import basics as _basics
-from horovod.common.basics import translated
+from horovod.common.basics import to_horovod_error
 from horovod.common.exceptions import HorovodInternalError
 from horovod.common.process_sets import ProcessSet, global_process_set, require_global
 from horovod.common.util import get_average_backwards_compatibility_fun
@@ -50,21 +51,29 @@ _resolve_op = get_average_backwards_compatibility_fun(_basics)
 
 @contextmanager
 def collective() -> Iterator[corro.Context]:
-    """The job's context, for tensors whose gradients nobody follows; failures in the class that scripts catch."""
+    """The job's context, without autograd; converts errors to the class that scripts catch."""
     context = _basics.context
     try:
         with torch.no_grad():
             yield context
     except corro.Error as error:
-        raise translated(error) from None
+        raise to_horovod_error(error) from None
 
 
 def _reduce_(tensor: torch.Tensor, op: int, prescale_factor: float, postscale_factor: float,
              process_set: ProcessSet) -> None:
     require_global(process_set)
     with collective() as context:
-        data = tensor.detach()  # the same memory; a leaf that requires a gradient may be changed, too
+        data = tensor.detach()  # shares memory; a leaf that requires a gradient can be modified through it
         _wire.check_reducible(data, op)
+        _wire.check_same_on_all_ranks(context, [
+            f"allreduce({_wire.describe(data)}, op {op}, scale factors {prescale_factor} and {postscale_factor})"])
+        reduce_alike_(data, op, prescale_factor, postscale_factor)
+
+
+def reduce_alike_(data: torch.Tensor, op: int, prescale_factor: float, postscale_factor: float) -> None:
+    """In place, for callers that know that all ranks call it with the same dtype, size and operation."""
+    with collective() as context:
         _wire.scale_(data, prescale_factor)
         _wire.reduce_(context, data, op)
         _wire.scale_(data, postscale_factor)
@@ -130,6 +139,7 @@ def broadcast_(tensor: torch.Tensor, root_rank: int, name: Optional[str] = None,
         data = tensor.detach()
         _wire.check(data)
         check_root(root_rank)
+        _wire.check_same_on_all_ranks(context, [f"broadcast({_wire.describe(data)}, root rank {root_rank})"])
         _wire.broadcast_(context, data, root_rank)
     return tensor
 
@@ -144,4 +154,5 @@ def barrier(process_set: ProcessSet = global_process_set) -> None:
     """Returns when every rank has called it."""
     require_global(process_set)
     with collective() as context:
+        _wire.check_same_on_all_ranks(context, ["barrier()"])
         context.barrier()

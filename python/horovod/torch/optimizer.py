@@ -6,9 +6,9 @@ from typing import Any, Callable, Dict, Iterable, Iterator, List, Optional, Sequ
 
 import torch
 
-from horovod.common._missing import NotThereYet
+from horovod.common._missing import NotSupportedYet
 from horovod.common.process_sets import ProcessSet, global_process_set, require_global
-from horovod.torch import _wire, functions, mpi_ops
+from horovod.torch import _wire, mpi_ops
 from horovod.torch.compression import Compression
 
 _NamedParameters = Iterable[Tuple[str, torch.Tensor]]
@@ -16,10 +16,10 @@ _Groups = Union[None, int, Sequence[Sequence[torch.Tensor]]]
 
 
 class _DistributedOptimizer(torch.optim.Optimizer):
-    """Comes before the user's optimizer in the classes that `DistributedOptimizer` makes.
+    """First base class of what `DistributedOptimizer` returns; the user's optimizer class is the second.
 
-    Hooks count the gradients that backward has accumulated; `synchronize` packs all gradients in the order of the
-    parameters, which is the same on every rank, and reduces them.
+    Hooks count the backward passes of each parameter.  `synchronize` packs the gradients in parameter order, which is
+    the same on every rank, and reduces them.
     """
 
     def __init__(self, params: Any, named_parameters: Optional[_NamedParameters], compression: Any,
@@ -35,15 +35,15 @@ class _DistributedOptimizer(torch.optim.Optimizer):
         self.gradient_predivide_factor, self.sparse_as_dense = gradient_predivide_factor, sparse_as_dense
         self.backward_passes_per_step = backward_passes_per_step
         self.process_set = process_set
-        self._passes_left: Dict[torch.Tensor, int] = {}  # of all whose gradients are reduced: none in a job of one worker
-        self._pending: Dict[torch.Tensor, None] = {}  # have a gradient that was not reduced; in order of arrival
+        self._passes_left: Dict[torch.Tensor, int] = {}  # for each parameter that is reduced; empty with one worker
+        self._pending: Dict[torch.Tensor, None] = {}  # gradients not reduced yet, in order of arrival
         self._checked = self._synchronized = False
         self._should_synchronize = True
         self._communicates = mpi_ops.size() > 1
-        self._find_trained()
+        self._register_parameters()
 
-    def _find_trained(self) -> None:
-        """Those that require a gradient, also if they do so only since now or came with add_param_group."""
+    def _register_parameters(self) -> None:
+        """Registers hooks for parameters that require a gradient, also those unfrozen or added since the last call."""
         if not self._communicates:
             return
         for group_index, group in enumerate(self.param_groups):
@@ -67,7 +67,7 @@ class _DistributedOptimizer(torch.optim.Optimizer):
         self._reset_passes()
 
     def load_state_dict(self, *args: Any, **kwargs: Any) -> None:
-        """Local.  What was accumulated but not reduced before does not count any more."""
+        """Local.  Discards the record of gradients that were accumulated but not reduced."""
         self._pending.clear()
         self._reset_passes()
         self._synchronized = False
@@ -94,7 +94,7 @@ class _DistributedOptimizer(torch.optim.Optimizer):
             with optimizer.skip_synchronize():
                 optimizer.step()
         """
-        self._find_trained()
+        self._register_parameters()
         if self._passes_left:
             self._check_ranks_once()
             with torch.no_grad():
@@ -104,16 +104,16 @@ class _DistributedOptimizer(torch.optim.Optimizer):
         self._synchronized = True
 
     def _check_ranks_once(self) -> None:
-        """Gradients are packed, so that models that differ could add up to the same number of elements."""
+        """Packed gradients of different models could have the same number of elements, which is not detected otherwise."""
         if self._checked:
             return
-        functions.check_same("DistributedOptimizer", [
-            f"{self._parameter_names[parameter]} ({parameter.dtype}, {list(parameter.shape)})"
-            for parameter in self._passes_left])
+        with mpi_ops.collective() as context:
+            _wire.check_same_on_all_ranks(context, ["DistributedOptimizer.synchronize()", *(
+                f"{self._parameter_names[parameter]} ({_wire.describe(parameter)})" for parameter in self._passes_left)])
         self._checked = True
 
     def _reduce_gradients(self, parameters: List[torch.Tensor]) -> None:
-        # A compressor sees the tensors one by one, with their shapes.
+        # Compressors get tensors one by one, because they may depend on shapes.
         dense = [self._dense_gradient(parameter) for parameter in parameters]
         compressed, contexts = zip(*(self._compression.compress(gradient) for gradient in dense))
         reduced = self._reduced(compressed)
@@ -121,7 +121,7 @@ class _DistributedOptimizer(torch.optim.Optimizer):
             out = self._compression.decompress(tensor, context)
             if parameter.grad.is_sparse:
                 parameter.grad = out.reshape(gradient.shape).to_sparse(parameter.grad.sparse_dim())
-            elif out is not parameter.grad:
+            elif out.data_ptr() != parameter.grad.data_ptr():
                 parameter.grad.copy_(out.reshape(gradient.shape))
 
     def _dense_gradient(self, parameter: torch.Tensor) -> torch.Tensor:
@@ -130,20 +130,21 @@ class _DistributedOptimizer(torch.optim.Optimizer):
         if not parameter.grad.is_sparse:
             return parameter.grad
         if not self.sparse_as_dense:
-            raise NotThereYet(f"parameter {self._parameter_names[parameter]} has a sparse gradient, which is not there "
-                              "yet; use DistributedOptimizer(…, sparse_as_dense=True)")
+            raise NotSupportedYet(f"parameter {self._parameter_names[parameter]} has a sparse gradient, which is not "
+                                  "supported yet; use DistributedOptimizer(…, sparse_as_dense=True)")
         return parameter.grad.to_dense()
 
     def _reduced(self, tensors: Sequence[torch.Tensor]) -> Iterator[torch.Tensor]:
-        """All of them reduced, in order, with few collectives."""
+        """The reduced tensors, in order.  Tensors of one dtype share a collective."""
         average = self.op == mpi_ops.Average
         scales = (1.0 / self.gradient_predivide_factor, self.gradient_predivide_factor) if average else (1.0, 1.0)
         for bucket in _wire.buckets(tensors, same_type=True):
-            if len(bucket) == 1 and bucket[0].is_contiguous():
-                yield mpi_ops.allreduce_(bucket[0], None, None, self.op, *scales)
-                continue
-            packed = torch.cat([tensor.reshape(-1) for tensor in bucket])
-            mpi_ops.allreduce_(packed, None, None, self.op, *scales)
+            for tensor in bucket:
+                _wire.check_place(tensor)
+            in_place = len(bucket) == 1 and bucket[0].is_contiguous()
+            packed = bucket[0].view(-1) if in_place else torch.cat([tensor.reshape(-1) for tensor in bucket])
+            _wire.check_reducible(packed, self.op)
+            mpi_ops.reduce_alike_(packed, self.op, *scales)
             for tensor, part in zip(bucket, packed.split([tensor.numel() for tensor in bucket])):
                 yield part.view(tensor.shape)
 
@@ -196,7 +197,7 @@ class _DistributedOptimizer(torch.optim.Optimizer):
 
 
 def _weakly(method: Any) -> Callable[[torch.Tensor], None]:
-    """A hook that does not keep an optimizer alive which the script has given up."""
+    """A hook that does not keep the optimizer alive."""
     reference = weakref.WeakMethod(method)
 
     def hook(parameter: torch.Tensor) -> None:
@@ -214,7 +215,7 @@ def _after_accumulation(parameter: torch.Tensor, hook: Callable[[torch.Tensor], 
         return
     accumulator = parameter.expand_as(parameter).grad_fn.next_functions[0][0]
     accumulator.register_hook(lambda *_: hook(parameter))
-    # It lives as long as somebody holds it, and the hook with it.
+    # The hook exists only as long as this node is referenced.
     parameter._corro_accumulator = accumulator  # type: ignore[attr-defined]
 
 
@@ -246,7 +247,7 @@ def _check_passes(passes: int) -> None:
 
 
 def _check_groups(groups: _Groups) -> None:
-    """Which gradients travel together: a hint, and all of them do."""
+    """Groups are a hint which gradients to fuse; they are validated, and all gradients are fused."""
     if groups is None:
         return
     if isinstance(groups, int):
@@ -271,12 +272,12 @@ def DistributedOptimizer(optimizer: torch.optim.Optimizer, named_parameters: Opt
 
     backward_passes_per_step: how many backward passes add up locally before each step.
     op: Average or Sum.  gradient_predivide_factor: how much of the averaging is done before the sum.
-    compression: `hvd.Compression.fp16` halves what travels.
-    groups, num_groups: understood; all gradients travel together anyway.
+    compression: `hvd.Compression.fp16` sends gradients as float16.
+    groups, num_groups: accepted; all gradients are fused anyway.
     """
     _check_passes(backward_passes_per_step)
     if op == mpi_ops.Adasum:
-        raise NotThereYet("op=Adasum is not there yet; there are Average and Sum")
+        raise NotSupportedYet("op=Adasum is not supported yet; there are Average and Sum")
     if gradient_predivide_factor != 1.0 and op != mpi_ops.Average:
         raise ValueError("gradient_predivide_factor not supported with op != Average")
     if num_groups != 0:

@@ -153,9 +153,31 @@ def test_what_cannot_be_reduced_is_refused_before_anything_is_sent(rank):
         hvd.allreduce(torch.ones(2), op=17)
     with pytest.raises(NotImplementedError, match="sparse"):
         hvd.allreduce(torch.eye(3).to_sparse())
-    with pytest.raises(NotImplementedError, match="tensors on meta are not there yet"):
+    with pytest.raises(NotImplementedError, match="tensors on meta are not supported yet"):
         hvd.allreduce(torch.ones(2, device="meta"))
     hvd.barrier()
+
+
+@pytest.mark.parametrize("of", [
+    lambda one: hvd.allreduce(torch.ones(17 + one, 2)),
+    lambda one: hvd.allreduce(torch.ones((2, 3) if one else (3, 2))),
+    lambda one: hvd.allreduce(torch.ones(3, dtype=torch.float16 if one else torch.float32)),
+    lambda one: hvd.allreduce_(torch.ones(3, dtype=torch.int64 if one else torch.int32)),
+    lambda one: hvd.allreduce(torch.ones(3), op=hvd.Sum if one else hvd.Average),
+    lambda one: hvd.allreduce(torch.ones(3), prescale_factor=2.0 if one else 1.0),
+    lambda one: hvd.broadcast(torch.ones(3 + one), 0),
+    lambda one: hvd.broadcast(torch.ones(3), one),
+    lambda one: hvd.broadcast_object("text", one),
+    lambda one: hvd.broadcast(torch.ones(3), 0) if one else hvd.allreduce(torch.ones(3)),
+    lambda one: hvd.barrier() if one else hvd.allreduce(torch.ones(3)),
+])
+def test_a_mismatch_raises_on_every_rank_and_the_job_goes_on(of, rank, size):
+    if size == 1:
+        return
+    with pytest.raises(RuntimeError, match="Mismatched") as raised:
+        of(int(rank == 1))
+    assert isinstance(raised.value, hvd.HorovodInternalError)
+    assert hvd.allreduce(torch.ones(2), op=hvd.Sum).tolist() == [size] * 2
 
 
 def test_results_have_the_same_bits_everywhere(rank, size):

@@ -107,8 +107,8 @@ def test_ranks_with_different_models_learn_so_and_can_go_on(rank, size):
     if size == 1:
         return
     mine = {"w": torch.ones(2, 3) if rank != 1 else torch.ones(3, 2)}
-    says = r"rank 0 has w \(float32, \[2, 3\]\) where this rank has w \(float32, \[3, 2\]\)" if rank == 1 else \
-        "another has not"
+    says = r"rank 0 has w \(float32 \[2, 3\]\) where rank 1 has w \(float32 \[3, 2\]\)" if rank == 1 else \
+        "another rank differs from rank 0"
     with pytest.raises(HorovodInternalError, match=says):
         hvd.broadcast_parameters(mine, 0)
     hvd.barrier()
@@ -153,7 +153,9 @@ def test_optimizer_state(kind, options, wrapped, rank, size):
         assert torch.equal(value, roots[key]) if torch.is_tensor(value) else value == roots[key]
     group = {name: value for name, value in optimizer.param_groups[0].items() if name != "params"}
     roots_group = hvd.broadcast_object(group)
-    assert group == roots_group and {k: type(v) for k, v in group.items()} == {k: type(v) for k, v in roots_group.items()}
+    assert group == roots_group
+    assert {name: type(value) for name, value in group.items()} == \
+        {name: type(value) for name, value in roots_group.items()}
     assert group["lr"] == 0.01
     one_step(model, optimizer)  # all are in step from here on
     for parameter in model.parameters():

@@ -50,7 +50,7 @@ def test_the_global_process_set(rank, size):
                                   "elastic", "add_process_set", "start_timeline"])
 def test_what_is_not_there_yet_says_so(name):
     assert not hasattr(hvd, name)
-    with pytest.raises(NotImplementedError, match=f"horovod.torch.{name} is not there yet"):
+    with pytest.raises(NotImplementedError, match=f"horovod.torch.{name} is not supported yet"):
         getattr(hvd, name)
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         hvd.nonsense
@@ -68,5 +68,5 @@ def test_other_process_sets_are_refused():
 
 def test_frameworks_that_are_not_there_cannot_be_imported():
     for name in ("tensorflow", "keras", "mxnet", "spark", "ray"):
-        with pytest.raises(ImportError, match=f"horovod.{name} is not there yet"):
+        with pytest.raises(ImportError, match=f"horovod.{name} is not supported yet"):
             __import__(f"horovod.{name}")
