@@ -4,8 +4,10 @@ Results are those of a native implementation: integers, int64 included, are exac
 float16 and bfloat16 are summed in float32 and rounded once.  Each function modifies contiguous CPU tensors in place and
 must be called by every rank with the same arguments.
 """
+import array
 import ctypes
 import hashlib
+import struct
 from typing import Iterator, List, Sequence
 
 import torch
@@ -198,8 +200,7 @@ def check_same_on_all_ranks(context: corro.Context, description: Sequence[str]) 
 
 def _same_on_all_ranks(context: corro.Context, text: str) -> bool:
     """Whether every rank passes the same text.  The result is the same on every rank."""
-    digest = hashlib.sha256(text.encode()).digest()
-    pieces = [float(int.from_bytes(digest[at:at + 4], "big")) for at in range(0, 32, 4)]
-    largest = torch.tensor(pieces + [-piece for piece in pieces], dtype=torch.float64)
-    reduce_(context, largest, ops.Max)
-    return bool((largest[:8] == -largest[8:]).all())
+    pieces = struct.unpack(">4I", hashlib.sha256(text.encode()).digest()[:16])
+    largest_and_smallest = array.array("d", [*pieces, *(-piece for piece in pieces)])
+    context.allreduce(largest_and_smallest, corro.MAX)
+    return all(largest_and_smallest[at] == -largest_and_smallest[at + 4] for at in range(4))
