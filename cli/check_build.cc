@@ -33,6 +33,22 @@ Capability framework(std::string name, std::string_view module) {
           {fmt::format("{} is not part of Corro {}", module, CORRO_VERSION)}};
 }
 
+// The wheel puts this program into the bin of the Python that has horovod.torch.
+Capability pytorch() {
+  std::error_code error;
+  const fs::path prefix = fs::read_symlink("/proc/self/exe", error).parent_path().parent_path();
+  for (const auto& python : fs::directory_iterator(prefix / "lib", error))
+    for (const char* packages : {"site-packages", "dist-packages"})
+      if (const fs::path file = python.path() / packages / "horovod/torch/__init__.py";
+          fs::exists(file, error))
+        return {Heading::framework, "PyTorch", true, {fmt::format("{} is there", file.string())}};
+  return {Heading::framework,
+          "PyTorch",
+          false,
+          {fmt::format("horovod.torch is in no Python under {}; Corro's wheel brings it",
+                       prefix.string())}};
+}
+
 std::string_view title_of(Heading heading) {
   switch (heading) {
     case Heading::framework:
@@ -65,7 +81,7 @@ std::vector<Capability> find_capabilities(const launcher::ReadVariable& variable
   const std::vector<std::string> gloo = {"libgloo.so", "libgloo.so.0"};
   return {
       framework("TensorFlow", "horovod.tensorflow"),
-      framework("PyTorch", "horovod.torch"),
+      pytorch(),
       framework("MXNet", "horovod.mxnet"),
       library(Heading::controller, "MPI", mpi),
       {Heading::controller, "Gloo", true, {"Corro's own controller answers to --gloo"}},

@@ -73,7 +73,7 @@ LIBRARIES = {
 }
 SYSTEM_FOLDERS = {"sys", "net", "netinet", "arpa", "linux", "bits"}
 SYSTEM = set("""
-    cxxabi dirent dlfcn elf errno fcntl fnmatch getopt glob grp ifaddrs limits locale malloc math netdb poll pthread pty pwd sched semaphore
+    cxxabi dirent dlfcn elf errno fcntl fnmatch getopt glob grp ifaddrs limits link locale malloc math netdb poll pthread pty pwd sched semaphore
     signal spawn stddef stdint stdio stdlib string strings syslog termios time ucontext unistd
 """.split())
 

@@ -357,5 +357,6 @@ def test_where_libraries_were_looked_for(tmp_path):
     (tmp_path / "libnccl.so.2").touch()
     text = run("--check-build", "--verbose", env={"LD_LIBRARY_PATH": str(tmp_path)}).out
     assert f"operation NCCL: {tmp_path}/libnccl.so.2 is there\n" in text and "cannot use it yet" in text
+    assert "framework PyTorch: horovod.torch is in no Python under " in text
     assert "controller MPI: " in text and "operation MPI: " in text
     assert re.search(rf"operation CCL: libccl.so.1 is not in {tmp_path}, .*/usr/lib\n", text), text

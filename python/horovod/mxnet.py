@@ -1,0 +1,2 @@
+"""MXNet: not supported yet."""
+raise ImportError("horovod.mxnet is not supported yet: Corro has PyTorch only so far")
