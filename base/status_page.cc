@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +23,7 @@ static_assert(kWords * sizeof(std::uint64_t) == kStatusTextBytes);
 // Said once, whole.  Words and not bytes, each atomic: the reader may look at any time.
 struct Said {
   std::atomic<std::uint64_t> begun, finished, changed_ns, size;
+  std::atomic<std::uint64_t> is_operation;  // 1: the text describes the operation `begun`
   std::array<std::atomic<std::uint64_t>, kWords> text;
 };
 
@@ -32,10 +34,13 @@ struct Page {
   std::atomic<std::uint64_t> magic;
   std::atomic<std::uint64_t> turn;
   std::array<Said, 2> said;
+  // Operations since then that are described in the same words: what changes with each of them is
+  // a number, so a few stores are enough.  A reader may see one of them before the other.
+  std::atomic<std::uint64_t> again_begun, again_finished, again_failed, again_ns;
 };
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "it is shared by processes");
 
-constexpr std::uint64_t kMagic = 0x3153'5554'4154'534b;  // "KSTATUS1"
+constexpr std::uint64_t kMagic = 0x3153'5554'4154'5343;  // "CSTATUS1"
 constexpr std::size_t kPageBytes = 4096;
 static_assert(sizeof(Page) <= kPageBytes);
 constexpr std::size_t kPages = 64;  // on a sheet
@@ -78,17 +83,27 @@ Result<Sheet> make_sheet() {
 
 constexpr auto kRelaxed = std::memory_order_relaxed;
 
-Status copy(const Said& said) {
+Status copy(const Said& said, bool& operation) {
   Status status;
   status.begun = said.begun.load(std::memory_order_acquire);
   status.finished = said.finished.load(std::memory_order_acquire);
   status.changed_ns = static_cast<std::int64_t>(said.changed_ns.load(std::memory_order_acquire));
+  operation = said.is_operation.load(std::memory_order_acquire) == 1;
   std::array<std::uint64_t, kWords> words;
   for (std::size_t i = 0; i < kWords; ++i) words[i] = said.text[i].load(std::memory_order_acquire);
   const auto size =
       std::min<std::uint64_t>(said.size.load(std::memory_order_acquire), kStatusTextBytes);
   status.text.assign(reinterpret_cast<const char*>(words.data()), size);
   return status;
+}
+
+void add_again(Status& status, const Page& page) {
+  const auto finished = page.again_finished.load(std::memory_order_acquire);
+  const auto begun = page.again_begun.load(std::memory_order_acquire);
+  const auto ns = static_cast<std::int64_t>(page.again_ns.load(std::memory_order_acquire));
+  status.finished = std::max(status.finished, finished);
+  status.begun = std::max({status.begun, begun, status.finished});
+  status.changed_ns = std::max(status.changed_ns, ns);
 }
 
 void make_printable(std::string& text) {
@@ -122,6 +137,24 @@ void put_counts(Said& to, std::uint64_t begun, std::uint64_t finished) {
   to.finished.store(finished, std::memory_order_release);
 }
 
+std::uint64_t begun_on(const Page& page) {
+  const Said& last = page.said[page.turn.load(kRelaxed) % 2];
+  return std::max(last.begun.load(kRelaxed), page.again_begun.load(kRelaxed));
+}
+
+std::uint64_t finished_on(const Page& page) {
+  const Said& last = page.said[page.turn.load(kRelaxed) % 2];
+  return std::max(last.finished.load(kRelaxed), page.again_finished.load(kRelaxed));
+}
+
+// A reading of the clock that costs a fifth of an exact one and is good to some milliseconds.
+std::uint64_t about_now_ns() {
+  timespec now{};
+  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
+         static_cast<std::uint64_t>(now.tv_nsec);
+}
+
 // `fill` writes the place that nobody reads now.
 template <class Fill>
 void publish(Page& page, Fill fill) {
@@ -129,7 +162,7 @@ void publish(Page& page, Fill fill) {
   // Every word of a place is stored with release: the turn that took readers away from it is seen
   // before anything that is written to it.  (A fence would do, but TSan knows none.)
   Said& next = page.said[(turn + 1) % 2];
-  fill(next, page.said[turn % 2]);
+  fill(next);
   next.changed_ns.store(static_cast<std::uint64_t>(now_ns()), std::memory_order_release);
   page.turn.store(turn + 1, std::memory_order_release);
 }
@@ -161,13 +194,19 @@ Status StatusPage::read() const {
   constexpr int kLooks = 10'000;
   const Page& page = sheet_->pages.page(index_);
   Status status;
+  bool operation = false;
+  std::uint64_t failed = 0;
   for (int look = 0; look < kLooks; ++look) {
     const auto turn = page.turn.load(std::memory_order_acquire);
-    status = copy(page.said[turn % 2]);
+    status = copy(page.said[turn % 2], operation);
+    add_again(status, page);
+    failed = page.again_failed.load(std::memory_order_acquire);
     // And loaded with acquire: if one word of what was copied is newer than `turn` says, then the
     // turn that let it be written is seen here.
     if (page.turn.load(kRelaxed) == turn) break;
   }
+  if (operation) status.text += fmt::format(", call {}", status.begun);
+  if (operation && failed == status.begun) status.text += ", which failed";
   make_printable(status.text);
   return status;
 }
@@ -193,48 +232,31 @@ StatusWriter StatusWriter::open(const char* handle) {
   return writer;
 }
 
-void StatusWriter::say(std::string_view text) {
-  if (mark_.here())
-    publish(pages_.page(index_), [&](Said& next, const Said& last) {
-      put_text(next, text);
-      put_counts(next, last.begun.load(kRelaxed), last.finished.load(kRelaxed));
-    });
+void StatusWriter::put(std::string_view text, bool operation) {
+  if (!mark_.here()) return;
+  Page& page = pages_.page(index_);
+  const auto begun = begun_on(page) + (operation ? 1 : 0), finished = finished_on(page);
+  publish(page, [&](Said& next) {
+    put_text(next, text);
+    put_counts(next, begun, finished);
+    next.is_operation.store(operation ? 1 : 0, std::memory_order_release);
+  });
 }
 
-void StatusWriter::begin(std::string_view operation) {
-  if (mark_.here())
-    publish(pages_.page(index_), [&](Said& next, const Said& last) {
-      put_text(next, operation);
-      put_counts(next, last.begun.load(kRelaxed) + 1, last.finished.load(kRelaxed));
-    });
+void StatusWriter::begin_again() {
+  if (!mark_.here()) return;
+  Page& page = pages_.page(index_);
+  page.again_begun.store(begun_on(page) + 1, std::memory_order_release);
+  page.again_ns.store(about_now_ns(), std::memory_order_release);
 }
 
-void StatusWriter::finish() {
-  if (mark_.here())
-    publish(pages_.page(index_), [&](Said& next, const Said& last) {
-      next.size.store(last.size.load(kRelaxed), std::memory_order_release);
-      for (std::size_t i = 0; i < kWords; ++i)
-        next.text[i].store(last.text[i].load(kRelaxed), std::memory_order_release);
-      put_counts(next, last.begun.load(kRelaxed), last.begun.load(kRelaxed));
-    });
-}
-
-StatusWriter::ForkMark StatusWriter::ForkMark::make() {
-  void* at =
-      ::mmap(nullptr, kPageBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  ForkMark mark;
-  if (at == MAP_FAILED) return mark;
-  if (::madvise(at, kPageBytes, MADV_WIPEONFORK) != 0) {
-    ::munmap(at, kPageBytes);  // before Linux 4.14; then nobody is told anything
-    return mark;
-  }
-  mark.byte_ = static_cast<unsigned char*>(at);
-  *mark.byte_ = 1;
-  return mark;
-}
-
-StatusWriter::ForkMark::~ForkMark() {
-  if (byte_) ::munmap(byte_, kPageBytes);
+void StatusWriter::finish(bool failed) {
+  if (!mark_.here()) return;
+  Page& page = pages_.page(index_);
+  const auto begun = begun_on(page);
+  if (failed) page.again_failed.store(begun, std::memory_order_release);
+  page.again_finished.store(begun, std::memory_order_release);
+  page.again_ns.store(about_now_ns(), std::memory_order_release);
 }
 
 }  // namespace corro

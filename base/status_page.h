@@ -9,6 +9,7 @@
 
 #include "base/codec.h"
 #include "base/fd.h"
+#include "base/fork_mark.h"
 #include "base/result.h"
 #include "base/time.h"
 
@@ -16,7 +17,7 @@ namespace corro {
 
 // What a worker said last about what it does.
 struct Status {
-  std::string text;             // of the operation under way, else of the last one
+  std::string text;             // "allreduce(sum of 64 f64), call 7": under way, or the last one
   std::uint64_t begun = 0;      // operations
   std::uint64_t finished = 0;   // of those
   std::int64_t changed_ns = 0;  // when it was said, on the monotonic clock of its machine
@@ -103,28 +104,16 @@ class StatusWriter {
 
   explicit operator bool() const { return static_cast<bool>(pages_); }
 
-  void say(std::string_view text);
-  void begin(std::string_view operation);
-  void finish();
+  void say(std::string_view text) { put(text, false); }
+
+  // An operation begins, and ends.  begin_again() is for one that is described as the last was: it
+  // costs a few stores.
+  void begin(std::string_view operation) { put(operation, true); }
+  void begin_again();
+  void finish(bool failed = false);
 
  private:
-  // One byte that the kernel sets to zero in a forked child: asking for the own pid would be a
-  // system call for each operation.
-  class ForkMark {
-   public:
-    ForkMark() = default;
-    static ForkMark make();
-    ForkMark(ForkMark&& other) noexcept : byte_(std::exchange(other.byte_, nullptr)) {}
-    ForkMark& operator=(ForkMark&& other) noexcept {
-      std::swap(byte_, other.byte_);
-      return *this;
-    }
-    ~ForkMark();
-    bool here() const { return byte_ && *byte_ != 0; }
-
-   private:
-    unsigned char* byte_ = nullptr;
-  };
+  void put(std::string_view text, bool operation);
 
   status_page::Mapping pages_;
   std::size_t index_ = 0;  // of its own

@@ -122,7 +122,7 @@ StoreCore::Replies StoreCore::on_request(ClientId client, const Gather& gather, 
   all.charged += cost;
   total_bytes_ += cost;
   hold(all.waiters, {client, gather.id, end_of_wait(now, gather.within_ms)});
-  if (all.values.size() == all.size) return complete(all, gather.key);
+  if (all.values.size() == all.size) return complete(gather.key);
   Replies replies;
   for (const Departure& departure : departures_) give_up(all, departure, replies);
   return replies;
@@ -133,13 +133,15 @@ std::optional<Error> StoreCore::misfit(const Gathering& all, const Gather& gathe
     return Error(Errc::invalid_input,
                  fmt::format("gather {}: rank {} says there are {} ranks, others said {}",
                              gather.key, gather.rank, gather.size, all.size));
-  if (all.complete || all.values.contains(gather.rank))
+  if (all.values.contains(gather.rank))
     return Error(Errc::exists,
                  fmt::format("gather {}: rank {} was here already", gather.key, gather.rank));
   return std::nullopt;
 }
 
-StoreCore::Replies StoreCore::complete(Gathering& all, const std::string& key) {
+// A complete gather is forgotten, so that the same ranks can meet under the same key again.
+StoreCore::Replies StoreCore::complete(const std::string& key) {
+  Gathering all = std::move(gatherings_.extract(key).mapped());
   Values values;
   for (auto& [rank, value] : all.values) values.values.push_back(std::move(value));
   Replies replies;
@@ -147,11 +149,7 @@ StoreCore::Replies StoreCore::complete(Gathering& all, const std::string& key) {
     values.id = waiter.id;
     answer(waiter, values, replies);
   }
-  total_bytes_ -= all.charged - cost_of(key, {});
-  all.charged = cost_of(key, {});
-  all.complete = true;
-  all.values.clear();
-  all.waiters.clear();
+  total_bytes_ -= all.charged;
   return replies;
 }
 
@@ -169,7 +167,7 @@ StoreCore::Replies StoreCore::announce(const Departure& departure) {
 
 bool StoreCore::Gathering::lacks(const Departure& departure) const {
   const auto rank = static_cast<std::uint32_t>(departure.rank);
-  return !complete && departure.generation == generation && rank < size && !values.contains(rank);
+  return departure.generation == generation && rank < size && !values.contains(rank);
 }
 
 // Who will not come is not waited for.

@@ -46,14 +46,13 @@ class StoreCore {
     std::uint64_t id;
     TimePoint until;
   };
-  // Its values are kept until the last rank has come, and what it was from then on.
+  // Until the last rank has come.
   struct Gathering {
     std::uint32_t size = 0;
     std::uint64_t generation = 0;
     std::map<std::uint32_t, Bytes> values;  // by rank
     std::vector<Waiter> waiters;
     std::size_t charged = 0;  // to the total
-    bool complete = false;
 
     std::string missing_ranks() const;
     bool lacks(const Departure&) const;
@@ -65,7 +64,7 @@ class StoreCore {
   std::optional<Error> no_room(std::size_t more) const;
   std::optional<Error> waits_too_much(ClientId) const;
   std::optional<Error> misfit(const Gathering&, const store::Gather&) const;
-  Replies complete(Gathering&, const std::string& key);
+  Replies complete(const std::string& key);
   void give_up(Gathering&, const Departure&, Replies&);
   void hold(std::vector<Waiter>&, const Waiter&);
   void answer(const Waiter&, store::Reply, Replies&);

@@ -1,18 +1,18 @@
 #pragma once
 
-#include <vector>
-
 namespace corro::runtime {
 
-// The ranks in a circle: 0 → 1 → … → size-1 → 0.
-constexpr int ring_next(int rank, int size) {
-  return (rank + 1) % size;
+// The ranks in a circle: 0 → 1 → … → ranks-1 → 0.
+constexpr int ring_next(int rank, int ranks) {
+  return (rank + 1) % ranks;
 }
-constexpr int ring_previous(int rank, int size) {
-  return (rank + size - 1) % size;
+constexpr int ring_previous(int rank, int ranks) {
+  return (rank + ranks - 1) % ranks;
 }
 
-// Those that a rank speaks with in any schedule on the ring, itself left out.
-std::vector<int> ring_neighbours(int rank, int size);
+// The rank `by` places after `rank`; `by` may be negative, by less than two rounds.
+constexpr int ring_shift(int rank, int by, int ranks) {
+  return (rank + by + 2 * ranks) % ranks;
+}
 
 }  // namespace corro::runtime

@@ -2,53 +2,30 @@
 
 #include <fmt/format.h>
 
-#include <array>
-
 namespace corro::runtime {
 
-namespace {
-
-constexpr std::array kTypes = {"f32", "f64"};
-constexpr std::array kReductions = {"sum", "average", "min", "max"};
-
-template <std::size_t N, class Enum>
-const char* name_in(const std::array<const char*, N>& names, Enum value) {
-  static_assert(N == static_cast<std::size_t>(last_of(Enum{})) + 1);
-  return names[static_cast<std::size_t>(value)];
-}
-
-}  // namespace
-
-std::string Operation::text() const {
-  switch (collective) {
-    case Collective::allreduce:
-      return fmt::format("allreduce({} of {} {})", name_in(kReductions, reduction), count,
-                         name_in(kTypes, type));
-    case Collective::broadcast:
-      return fmt::format("broadcast({} {} from rank {})", count, name_in(kTypes, type), root);
-    case Collective::barrier:
-      break;
-  }
-  return "barrier()";
-}
-
-std::string Peer::text() const {
-  return fmt::format("rank {} on host {}", rank, host);
-}
-
-std::optional<std::string> mismatch(const Header& wanted, const Peer& mine, const Header& came,
-                                    const Peer& peer) {
-  if (came == wanted) return std::nullopt;
-  if (came.generation != wanted.generation)
-    return fmt::format("{} is in generation {} of the job, {} in generation {}", peer.text(),
-                       came.generation, mine.text(), wanted.generation);
-  if (came.operation != wanted.operation || came.sequence != wanted.sequence)
-    return fmt::format(
-        "the ranks do not call the same: operation {} of {} is {}, operation {} of {} is {}",
-        came.sequence, peer.text(), came.operation.text(), wanted.sequence, mine.text(),
-        wanted.operation.text());
-  return fmt::format("{} sent {} bytes for step {} where {} bytes for step {} were due",
-                     peer.text(), came.bytes, came.step, wanted.bytes, wanted.step);
+std::optional<Failure> mismatch(const Peer& self, const Expected& expected, const Peer& peer,
+                                const Header& came, std::string_view description) {
+  const Header& wanted = expected.header;
+  if (came.tag == wanted.tag && came.digest == wanted.digest && came.bytes == wanted.bytes)
+    return std::nullopt;
+  const auto malformed = [&](std::string text) {
+    return Failure(Errc::malformed, peer.rank, std::move(text));
+  };
+  if (came.tag.generation != wanted.tag.generation)
+    return malformed(fmt::format("{} is in generation {} of the job, {} in generation {}",
+                                 peer.text(), came.tag.generation, self.text(),
+                                 wanted.tag.generation));
+  if (came.tag.group != wanted.tag.group)
+    return malformed(fmt::format("{} sent a message of another group", peer.text()));
+  if (came.digest != wanted.digest || came.tag.sequence != wanted.tag.sequence)
+    return mismatch(self, fmt::format("{}", expected.description), peer,
+                    description.empty() ? "in another operation" : description);
+  return Failure(Errc::invalid_input, -1,
+                 fmt::format("{} sent {} bytes for step {} of {} where {} expects {} bytes for "
+                             "step {}",
+                             peer.text(), came.bytes, came.tag.step, expected.description,
+                             self.text(), wanted.bytes, wanted.tag.step));
 }
 
 }  // namespace corro::runtime

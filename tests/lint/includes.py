@@ -29,11 +29,15 @@ MAY_INCLUDE = {
     "cli/main.cc": ["cli", "launcher/job", "launcher/doctor", "launcher/agent", "launcher/pipe", "base"],
     "man": ["cli"],
 
-    "runtime/pattern": [],
-    "runtime/transport": ["rendezvous", "base"],
-    "runtime/collective": ["runtime/transport", "runtime/pattern", "rendezvous", "base"],
-    "runtime/engine": ["runtime/collective", "rendezvous", "base"],
-    "runtime/capi": ["runtime/engine", "runtime/collective", "base"],
+    "runtime/op": ["base"],
+    "runtime/pattern": ["runtime/op", "base"],
+    "runtime/transport": ["runtime/op", "base"],
+    "runtime/domain": ["runtime/op", "base"],
+    "runtime/group": ["runtime/op", "runtime/pattern", "runtime/transport", "rendezvous", "base"],
+    "runtime/wiring": ["runtime/op", "runtime/pattern", "runtime/transport", "rendezvous", "base"],
+    "runtime/backend": ["runtime/domain", "runtime/group", "runtime/op", "runtime/pattern", "runtime/transport",
+                        "runtime/wiring", "rendezvous", "base"],
+    "runtime/capi": ["runtime/backend", "runtime/op", "base"],
     "runtime/capi/corro": [],  # the C header: for anybody, on nothing
     "examples": ["runtime/capi/corro"],
 }
@@ -42,7 +46,8 @@ MAY_INCLUDE["runtime/capi"].append("runtime/capi/corro")
 # Decisions: events and time in, orders out.  They do not read, sleep, lock or look around.
 PURE = ["launcher/plan/*", "launcher/doctor/*", "launcher/network/barrier.h", "launcher/network/door.h", "launcher/network/addressing.*", "launcher/supervise/*", "launcher/agent/output_window.h", "launcher/agent/shutdown.h", "launcher/fleet/host_life.h", "launcher/machine/binding.*", "launcher/machine/pinning.*",
         "launcher/pipe/arguments.cc", "launcher/pipe/back_off.*", "launcher/pipe/bootstrap.*", "launcher/pipe/ssh_config.*",
-        "runtime/pattern/*", "rendezvous/store_core.*", "rendezvous/messages.*",
+        "runtime/op/*", "runtime/pattern/*", "runtime/group/*", "runtime/backend/native/stages.*",
+        "runtime/backend/native/topology.*", "runtime/domain/layout.h", "runtime/domain/rounds.*", "rendezvous/store_core.*", "rendezvous/messages.*",
         "base/frame.*", "base/codec.h", "base/lease.h", "base/proof.*", "base/transition.h"]
 ACTING = re.compile(r"base/(loop|channel|socket|fd|process|log)\.h"
                     r"|(sys|net|netinet)/.*|(unistd|fcntl|poll|signal|pthread|ifaddrs)\.h"
@@ -60,12 +65,12 @@ LIBRARIES = {
     "elfutils": ["launcher/agent/stack.cc"],  # opened at run time
     "libssh": ["launcher/pipe/ssh_*.cc"],
     "hwloc": ["launcher/machine/topology.cc"],
-    "hwy": ["runtime/collective/*"],
-    "gloo": ["runtime/collective/gloo/*"],
-    "nccl": ["runtime/collective/nccl/*"],
-    "cuda": ["runtime/collective/cuda/*"],
-    "cuda_runtime": ["runtime/collective/cuda/*"],
-    "mpi": ["runtime/collective/mpi/*"],
+    "hwy": ["runtime/op/*"],
+    "gloo": ["runtime/backend/gloo/*", "bench/*"],
+    "nccl": ["runtime/backend/nccl/*"],
+    "cuda": ["runtime/backend/cuda/*"],
+    "cuda_runtime": ["runtime/backend/cuda/*"],
+    "mpi": ["runtime/backend/mpi/*", "bench/*"],
     "catch2": ["tests/*"],
     "rapidcheck": ["tests/*"],
     "benchmark": ["bench/*"],
@@ -73,7 +78,7 @@ LIBRARIES = {
 }
 SYSTEM_FOLDERS = {"sys", "net", "netinet", "arpa", "linux", "bits"}
 SYSTEM = set("""
-    cxxabi dirent dlfcn elf errno fcntl fnmatch getopt glob grp ifaddrs limits link locale malloc math netdb poll pthread pty pwd sched semaphore
+    cpuid cxxabi dirent dlfcn elf emmintrin errno fcntl fnmatch getopt glob grp ifaddrs limits link locale malloc math netdb poll pthread pty pwd sched semaphore
     signal spawn stddef stdint stdio stdlib string strings syslog termios time ucontext unistd
 """.split())
 

@@ -42,13 +42,13 @@ def test_an_include_that_goes_up_is_seen():
     assert wrong("rendezvous/store_core.cc", '#include "launcher/plan/plan.h"')
     assert wrong("launcher/plan/plan.cc", '#include "launcher/job/job.h"')
     assert wrong("launcher/job/job.cc", '#include "cli/messages.h"')
-    assert wrong("runtime/pattern/ring.cc", '#include "runtime/collective/communicator.h"')
-    assert wrong("runtime/transport/wiring.cc", '#include "runtime/collective/communicator.h"')
+    assert wrong("runtime/pattern/ring.cc", '#include "runtime/backend/communicator.h"')
+    assert wrong("runtime/transport/wiring.cc", '#include "runtime/backend/communicator.h"')
 
 
 def test_launcher_and_runtime_do_not_know_each_other():
     assert wrong("launcher/job/job.cc", '#include "runtime/pattern/ring.h"')
-    assert wrong("runtime/collective/open.cc", '#include "launcher/plan/plan.h"')
+    assert wrong("runtime/backend/open.cc", '#include "launcher/plan/plan.h"')
     assert wrong("runtime/capi/corro.cc", '#include "launcher/hosts/hosts.h"')
     assert wrong("launcher/agent/agent.cc", '#include "corro/corro.h"')
 
@@ -90,12 +90,12 @@ def test_a_library_outside_its_place_is_seen():
     assert wrong("launcher/job/job.cc", "#include <nlohmann/json.hpp>")
     assert wrong("launcher/hosts/hosts.cc", "#include <CLI/CLI.hpp>")
     assert wrong("launcher/session/session.cc", "#include <libssh/libssh.h>")
-    assert wrong("runtime/collective/open.cc", "#include <mpi.h>")
-    assert wrong("runtime/collective/native/open.cc", "#include <gloo/allreduce.h>")
+    assert wrong("runtime/backend/open.cc", "#include <mpi.h>")
+    assert wrong("runtime/backend/native/open.cc", "#include <gloo/allreduce.h>")
     assert wrong("base/text.cc", "#include <catch2/catch.hpp>")
     assert wrong("tests/unit/base/text_test.cc", "#include <asio.hpp>")
     assert not wrong("base/loop.cc", "  #  include <asio/io_context.hpp>")
-    assert not wrong("runtime/collective/gloo/ring.cc", "#include <gloo/allreduce.h>")
+    assert not wrong("runtime/backend/gloo/ring.cc", "#include <gloo/allreduce.h>")
 
 
 def test_fmt_stays_out_of_headers():

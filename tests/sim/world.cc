@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 
-#include "runtime/pattern/ring.h"
 #include "runtime/transport/stream_endpoint.h"
 
 namespace corro::runtime {
@@ -34,18 +33,25 @@ Peer peer(int rank) {
 
 }  // namespace
 
+std::unique_ptr<Schedule> any_schedule(const Operation& op, int rank, int size) {
+  const auto fitting = algorithms_for(op.shape.kind);
+  return make_schedule(fitting[digest(op.shape) % fitting.size()], op, rank, size);
+}
+
 World::World(const Scenario& scenario)
     : scenario_(scenario), chance_(scenario.seed), ranks_(static_cast<std::size_t>(scenario.size)) {
   for (int i = 0; i < scenario.calls; ++i) calls_.push_back(Call::random(chance_, scenario.size));
   calls_.emplace_back();
 
-  std::vector<Links> links(ranks_.size());
+  std::vector<std::unique_ptr<ReadyLinks>> links(ranks_.size());
+  for (auto& one : links) one = std::make_unique<ReadyLinks>();
   for (int rank = 0; rank < scenario.size; ++rank)
-    for (const int other : ring_neighbours(rank, scenario.size))
-      if (rank < other) connect(rank, other, links);
+    for (int other = rank + 1; other < scenario.size; ++other) connect(rank, other, links);
+  Roster roster;
+  for (int rank = 0; rank < scenario.size; ++rank) roster.push_back(peer(rank));
   for (int rank = 0; rank < scenario.size; ++rank) {
-    ranks_[rank].member = std::make_unique<Member>(peer(rank), scenario.size, 0,
-                                                   std::move(links[rank]), scenario.schedule);
+    ranks_[rank].member = std::make_unique<Member>(roster, rank, std::move(links[rank]));
+    ranks_[rank].piece.resize(kPieceBytes);
     (void)store_.joined(static_cast<rendezvous::StoreCore::ClientId>(rank));
   }
 }
@@ -55,14 +61,15 @@ World::~World() {
   for (Rank& rank : ranks_) rank.member.reset();
 }
 
-void World::connect(int lower, int higher, std::vector<Links>& links) {
+void World::connect(int lower, int higher, std::vector<std::unique_ptr<ReadyLinks>>& links) {
   const std::array ends = {lower, higher};
   const auto connection = std::make_shared<SimConnection>(
       time_, chance_, scenario_.weather, [this, ends](int side) { advance_soon(ends[side]); });
   for (int side = 0; side < 2; ++side) {
     const int self = ends[side], other = ends[1 - side];
-    links[self][other] = std::make_unique<StreamEndpoint>(
-        peer(self), peer(other), std::make_unique<SimStream>(connection, side));
+    links[self]->add(
+        other, std::make_unique<StreamEndpoint>(peer(self), peer(other),
+                                                std::make_unique<SimStream>(connection, side)));
     ranks_[self].sockets.emplace_back(connection, side);
   }
 }
@@ -79,10 +86,28 @@ void World::start_call(int rank) {
   time_.after(chance_.within(kSkew), [this, rank] {
     Rank& r = ranks_[rank];
     if (r.fate != Fate::running) return;
-    r.data = calls_[r.call].brought(rank);
+    const Call& call = calls_[r.call];
+    const Operation op = call.operation(rank);
+    r.in = call.brought(rank);
+    r.out = Bytes(call.bytes_out(rank));
+    Task task;
+    task.schedule = scenario_.schedule(op, rank, scenario_.size);
+    task.type = op.shape.type;
+    task.finish = {op.shape.reduction, op.shape.type, scenario_.size, 1};
+    task.buffers.out = MutPieces(MutByteView(r.out));
+    task.buffers.in = Pieces(ByteView(r.in));
+    if (call.in_place() && op.shape.kind == Kind::allreduce) {
+      r.out = r.in;
+      task.buffers.out = MutPieces(MutByteView(r.out));
+      task.buffers.in = Pieces(ByteView(r.out));
+    }
+    task.tag.sequence = r.call + 1;
+    task.digest = runtime::digest(op.shape);
+    task.description = op.shape.text();
     r.busy = true;
     r.started = time_.now();
-    r.member->start(calls_[r.call].operation(), r.data, time_.now(), kTimeout);
+    r.execution.emplace(std::move(task), r.member->links(), r.piece, r.scratch);
+    r.member->start(*r.execution, time_.now(), kTimeout);
     advance(rank);
   });
 }
@@ -102,16 +127,16 @@ void World::advance(int rank) {
   time_.note("rank", static_cast<std::uint64_t>(rank) << 8 | static_cast<std::uint64_t>(phase));
   if (phase == Member::Phase::idle) return on_result(rank);
   if (phase == Member::Phase::failed) return on_failure(rank);
-  const TimePoint wake = r.member->wake();
+  const TimePoint wake = r.member->wake(time_.now());
   if (std::exchange(r.alarm, wake) != wake) time_.at(wake, [this, rank] { advance(rank); });
 }
 
 void World::on_result(int rank) {
   Rank& r = ranks_[rank];
   r.busy = false;
-  if (const auto wrong = calls_[r.call].wrong(rank, r.data)) complain(*wrong);
+  if (const auto wrong = calls_[r.call].wrong(rank, r.out)) complain(*wrong);
   if (time_.now() - r.started > kOverslept)
-    complain(fmt::format("rank {} was not woken in {}", rank, calls_[r.call].operation().text()));
+    complain(fmt::format("rank {} was not woken in {}", rank, calls_[r.call].text()));
   ++r.call;
   if (r.call < calls_.size()) return start_call(rank);
   leave(rank, Fate::finished, "exited with code 0");
@@ -174,7 +199,7 @@ void World::judge_end() {
   for (int rank = 0; rank < scenario_.size; ++rank) {
     const Rank& r = ranks_[rank];
     if (r.fate == Fate::running)
-      complain(fmt::format("rank {} hangs in {}", rank, calls_[r.call].operation().text()));
+      complain(fmt::format("rank {} hangs in {}", rank, calls_[r.call].text()));
     // Nobody gets past the last barrier without those who never came to it.
     const bool absent = first_dead_ && ranks_[*first_dead_].call + 1 < calls_.size();
     if (r.fate == Fate::finished && absent)

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,8 +9,9 @@
 #include <vector>
 
 #include "rendezvous/store_core.h"
-#include "runtime/collective/member.h"
-#include "runtime/collective/ring_schedules.h"
+#include "runtime/group/execution.h"
+#include "runtime/group/member.h"
+#include "runtime/pattern/choose.h"
 #include "tests/sim/calls.h"
 #include "tests/support/sim_network.h"
 #include "tests/support/sim_time.h"
@@ -22,6 +24,11 @@ struct Death {
   bool loses_bytes = false;  // that it had written and that had not arrived yet
 };
 
+using ScheduleFor = std::function<std::unique_ptr<Schedule>(const Operation&, int rank, int size)>;
+
+// One of those that fit, by the operation's shape, so that all ranks take the same.
+std::unique_ptr<Schedule> any_schedule(const Operation&, int rank, int size);
+
 // All that a simulated world depends on.
 struct Scenario {
   std::uint64_t seed = 0;
@@ -30,7 +37,7 @@ struct Scenario {
   Weather weather;
   std::vector<Death> deaths;
   bool launcher_tells = true;  // of the end of workers
-  Member::ScheduleFor schedule = ring_schedule;
+  ScheduleFor schedule = any_schedule;
 };
 
 // A job in virtual time: real members on simulated connections, the store's real decisions, and
@@ -58,7 +65,9 @@ class World {
     std::vector<std::pair<std::shared_ptr<SimConnection>, int>> sockets;  // connection, side
     TimePoint told;  // when the last notice so far reaches it
     std::size_t call = 0;
-    Bytes data;
+    Bytes in, out;
+    std::optional<Execution> execution;
+    Bytes piece, scratch;
     bool busy = false;  // in a call
     TimePoint started;
     bool planned = false;  // an advance is
@@ -66,7 +75,7 @@ class World {
     Fate fate = Fate::running;
   };
 
-  void connect(int lower, int higher, std::vector<Links>&);
+  void connect(int lower, int higher, std::vector<std::unique_ptr<ReadyLinks>>&);
   void start_call(int rank);
   void advance_soon(int rank);
   void advance(int rank);

@@ -10,7 +10,7 @@
 #include "base/assert.h"
 #include "base/loop.h"
 #include "rendezvous/store_server.h"
-#include "runtime/collective/open.h"
+#include "runtime/backend/native/job.h"
 
 namespace corro::runtime {
 
@@ -37,8 +37,12 @@ class LocalJob {
     environment.place = {.rank = rank, .size = size_, .host = "h" + std::to_string(rank)};
     environment.meeting = Meeting{address_, key_, generation, "127.0.0.1"};
     environment.start_timeout = start_timeout_;
+    environment.machine = machine_(rank);
     return environment;
   }
+
+  // Which ranks may share memory; at first none.
+  void machines(std::function<std::string(int rank)> machine) { machine_ = std::move(machine); }
 
   const Key& key() const { return key_; }
   const Address& store() const { return address_; }
@@ -75,6 +79,7 @@ class LocalJob {
 
   int size_;
   std::chrono::seconds start_timeout_;
+  std::function<std::string(int)> machine_ = [](int rank) { return "m" + std::to_string(rank); };
   Key key_ = Key::random();
   Loop loop_;
   std::unique_ptr<rendezvous::StoreServer> server_;

@@ -48,7 +48,7 @@ class SimConnection : public std::enable_shared_from_this<SimConnection> {
     return Moved{n, false};
   }
 
-  Result<Moved> write(int side, ByteView head, ByteView body) {
+  Result<Moved> write(int side, std::span<const ByteView> pieces) {
     Lane& lane = lanes_[side];
     if (lanes_[1 - side].ended) return Error(Errc::closed, "writing: Broken pipe");
     const std::size_t used = lane.arrived.size() + lane.under_way;
@@ -57,8 +57,9 @@ class SimConnection : public std::enable_shared_from_this<SimConnection> {
       lane.writer_waits = true;
       return Moved{0, true};
     }
-    Bytes all(head.begin(), head.end());
-    append(all, body.first(std::min(body.size(), room)));
+    Bytes all;
+    for (const ByteView piece : pieces)
+      append(all, piece.first(std::min(piece.size(), room - std::min(room, all.size()))));
     all.resize(some_of(std::min(all.size(), room)));
     const std::size_t n = all.size();
     const bool twice = weather_.duplicate_one_in > 0 && chance_.one_in(weather_.duplicate_one_in);
@@ -144,8 +145,8 @@ class SimStream final : public Stream {
   ~SimStream() override { connection_->close(side_); }
 
   Result<Moved> read(MutByteView into) override { return connection_->read(side_, into); }
-  Result<Moved> write(ByteView head, ByteView body) override {
-    return connection_->write(side_, head, body);
+  Result<Moved> write(std::span<const ByteView> pieces) override {
+    return connection_->write(side_, pieces);
   }
   int fd() const override { return -1; }
 

@@ -97,6 +97,7 @@ void StoreStory::note(ClientId client, const Gather& gather) {
   pending_[{client, gather.id}] = {gather.key, until, true};
   if (too_many || gather.rank >= gather.size) return;
   Group& group = groups_[gather.key];
+  if (group.size > 0 && group.given.size() == group.size) group = {};  // they meet again
   if (group.size == 0) group.size = gather.size;
   if (group.size == gather.size) group.given.try_emplace(gather.rank, gather.value);
 }

@@ -298,7 +298,9 @@ def with_bin(hosts):
 
 def test_another_python(hosts):
     version = sh(hosts["h1"], "python3 -c 'import sys; print(\"%d.%d\" % sys.version_info[:2])'").strip()
-    with fake_python(hosts["h2"], r"printf 'corro-inspection\tpython\t3.4.1\t/old\n'"):
+    # All else as on the other hosts, whatever is installed on this machine.
+    older = r"/usr/bin/python3 \"$@\" | sed 's/\(inspection\tpython\)\t[^\t]*/\1\t3.4.1/'".replace('\\"', '"')
+    with fake_python(hosts["h2"], older):
         named(see(hosts, env=with_bin(hosts)), "bad", "versions", f"Python is 3.4, elsewhere it is {version}",
               f"ssh h2 'sudo apt-get install -y python{version}'")
 

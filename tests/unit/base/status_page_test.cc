@@ -55,7 +55,7 @@ TEST_CASE("what a worker does can be read, and when it said so") {
   REQUIRE(writer);
   const auto before = Clock::now();
 
-  writer.begin("allreduce(sum of 16 f64), call 1");
+  writer.begin("allreduce(sum of 16 f64)");
   auto status = page.read();
   CHECK(status.text == "allreduce(sum of 16 f64), call 1");
   CHECK(status.under_way());
@@ -70,10 +70,18 @@ TEST_CASE("what a worker does can be read, and when it said so") {
   CHECK_FALSE(status.under_way());
   CHECK(status.finished == 1);
 
+  writer.begin_again();
+  CHECK(page.read().text == "allreduce(sum of 16 f64), call 2");
+  CHECK(page.read().under_way());
+  writer.finish(true);
+  CHECK(page.read().text == "allreduce(sum of 16 f64), call 2, which failed");
+  CHECK_FALSE(page.read().under_way());
+
   writer.begin("barrier()");
+  CHECK(page.read().text == "barrier(), call 3");
   writer.say("barrier(), waiting for rank 3");
   CHECK(page.read().text == "barrier(), waiting for rank 3");
-  CHECK(page.read().begun == 2);
+  CHECK(page.read().begun == 3);
 }
 
 TEST_CASE("each worker has a page of its own, also when there are more than fit into a file") {
@@ -118,7 +126,7 @@ TEST_CASE("the words of a worker outlive it") {
     ::raise(SIGKILL);
   });
   CHECK(WIFSIGNALED(status));
-  CHECK(page.read().text == "barrier()");
+  CHECK(page.read().text == "barrier(), call 1");
   CHECK(page.read().under_way());
 }
 
@@ -131,7 +139,7 @@ TEST_CASE("a child that the worker forks says nothing in its name") {
           writer.begin("the child's");
           writer.finish();
         }) == 0);
-  CHECK(page.read().text == "the worker's");
+  CHECK(page.read().text == "the worker's, call 1");
   CHECK(page.read().under_way());
   writer.finish();
   CHECK(page.read().finished == 1);
@@ -182,7 +190,12 @@ TEST_CASE("whatever the moment, what is read is one whole thing that was said") 
   std::thread worker([&] {
     auto writer = writer_of(page);
     for (unsigned i = 0; !stop; ++i) {
-      writer.begin(std::string(1 + i % kStatusTextBytes, static_cast<char>('a' + i % 26)));
+      // Every other operation is described as the one before it.
+      if (i % 2 == 0)
+        writer.begin(
+            std::string(1 + i / 2 % kStatusTextBytes, static_cast<char>('a' + i / 2 % 26)));
+      else
+        writer.begin_again();
       if (i % 3 == 0) writer.finish();
       // An operation takes longer than a look; under a sanitizer, looks are slow.
       if (i % 8 == 0) std::this_thread::sleep_for(std::chrono::microseconds(1));
@@ -193,7 +206,9 @@ TEST_CASE("whatever the moment, what is read is one whole thing that was said") 
     const auto status = page.read();
     if (status.begun == 0) continue;
     const auto call = status.begun - 1;
-    const std::string said(1 + call % kStatusTextBytes, static_cast<char>('a' + call % 26));
+    const std::string said =
+        std::string(1 + call / 2 % kStatusTextBytes, static_cast<char>('a' + call / 2 % 26)) +
+        ", call " + std::to_string(call + 1);
     const bool finished = status.finished == status.begun;
     if (status.text != said || (finished && call % 3 != 0)) ++torn;
   }
@@ -207,12 +222,13 @@ TEST_CASE("what it costs to say something", "[.][cost]") {
   auto writer = writer_of(page);
   constexpr int kCalls = 1'000'000;
   const auto start = Clock::now();
+  writer.begin("allreduce(sum of 1000000 f32)");
   for (int i = 0; i < kCalls; ++i) {
-    writer.begin("allreduce(sum of 1000000 f32), call 123456");
+    writer.begin_again();
     writer.finish();
   }
   const auto took = std::chrono::duration<double, std::nano>(Clock::now() - start).count();
-  WARN("begin and finish: " << took / kCalls << " ns");
+  WARN("begin_again and finish: " << took / kCalls << " ns");
 }
 
 }  // namespace corro

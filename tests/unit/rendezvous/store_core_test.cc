@@ -133,12 +133,14 @@ TEST_CASE("a long list of missing ranks is one readable line") {
         "g: rank 1, 2, 3, 4, 5, 6, 7, 8 and 503 more of 512 did not come");
 }
 
-TEST_CASE("a rank gives its value once") {
+TEST_CASE("a rank gives its value once, and again when the ranks meet again") {
   Stage stage;
   stage.gather(1, 0, 2);
   CHECK(refusal(stage.gather(2, 0, 2)) == Error(Errc::exists, "gather g: rank 0 was here already"));
   CHECK(stage.gather(2, 1, 2).size() == 2);
+  CHECK(stage.gather(3, 1, 2).empty());
   CHECK(refusal(stage.gather(3, 1, 2)).code() == Errc::exists);
+  CHECK(stage.gather(1, 0, 2).size() == 2);
 }
 
 TEST_CASE("ranks that do not agree how many they are, or are none, are refused") {

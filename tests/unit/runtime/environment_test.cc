@@ -1,7 +1,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 
-#include "runtime/collective/environment.h"
+#include "runtime/wiring/environment.h"
 
 using namespace corro;
 using namespace corro::runtime;
@@ -96,6 +96,14 @@ TEST_CASE("times can be set, and zero means the default") {
   CHECK(read(with("HOROVOD_START_TIMEOUT", "90"))->start_timeout == 90s);
   CHECK(read(with("HOROVOD_START_TIMEOUT", "0"))->start_timeout == 30s);
   CHECK(read({{"CORRO_TIMEOUT_SECONDS", "7"}})->operation_timeout == 7s);
+}
+
+TEST_CASE("shared memory can be switched off, and algorithms chosen") {
+  CHECK(read(launched())->machine == "");
+  CHECK(read(with("CORRO_SHARED_MEMORY", "0"))->machine == "rank 3");
+  CHECK(read(with("CORRO_ALGORITHMS", "allreduce=ring"))->algorithms ==
+        *Overrides::parse("allreduce=ring"));
+  CHECK_FALSE(read(with("CORRO_ALGORITHMS", "allreduce=best")));
 }
 
 TEST_CASE("a place for the status is passed on as it is") {
