@@ -7,7 +7,7 @@
         job.allreduce(values)               # in place: the sum over all ranks
         print(job.rank, "of", job.size, values)
 
-Buffers are anything writable, contiguous and of type float32 or float64 that speaks Python's
+Buffers are anything writable and contiguous of integers, floats or bools that speaks Python's
 buffer protocol: array.array, NumPy arrays, memoryviews.  A library that has addresses instead
 (PyTorch) uses the methods that end in `_at`.
 """
@@ -19,10 +19,14 @@ from typing import Any, List, Optional, Tuple
 
 from corro import _library
 
-SUM, AVERAGE, MIN, MAX = range(4)
-FLOAT32, FLOAT64 = range(2)
+SUM, AVERAGE, MIN, MAX, PRODUCT, BIT_AND, BIT_OR, ADASUM = range(8)
+(FLOAT32, FLOAT64, UINT8, INT8, UINT16, INT16, UINT32, INT32, UINT64, INT64, FLOAT16, BFLOAT16, BOOL) = range(13)
 INVALID, TIMED_OUT, PEER_LOST, LAUNCHER_LOST, REFUSED, NO_MEMORY, SYSTEM = range(1, 8)
-_TYPES = {"f": FLOAT32, "d": FLOAT64}
+# By the letters of Python's struct module.  "l" and "L" have as many bytes as a C long.
+_TYPES = {"f": FLOAT32, "d": FLOAT64, "e": FLOAT16, "?": BOOL, "B": UINT8, "b": INT8, "H": UINT16, "h": INT16,
+          "I": UINT32, "i": INT32, "Q": UINT64, "q": INT64,
+          "L": UINT64 if ctypes.sizeof(ctypes.c_long) == 8 else UINT32,
+          "l": INT64 if ctypes.sizeof(ctypes.c_long) == 8 else INT32}
 # A worker that gets this signal writes the stacks of all its Python threads to stderr and goes on: so the launcher
 # shows what the others did when one failed.  python_dump_signal() in launcher/agent/evidence.h is the same.
 DUMP_SIGNAL = signal.SIGRTMIN + 12
@@ -43,7 +47,7 @@ def version() -> str:
 
 def backends() -> List[str]:
     """What can carry tensors between workers."""
-    return ["tcp"]
+    return ["shared memory", "tcp"]
 
 
 class _Options(ctypes.Structure):
@@ -90,7 +94,7 @@ class Context:
         self._call("corro_barrier", self._context)
 
     def allreduce_at(self, address: Any, count: int, type_: int, reduction: int = SUM) -> None:
-        """allreduce of `count` elements of FLOAT32 or FLOAT64 at an address, which stay in place for the call."""
+        """allreduce of `count` elements of a type (FLOAT32, …) at an address, which stay in place for the call."""
         self._call("corro_allreduce", self._context, address, count, type_, reduction)
 
     def broadcast_at(self, address: Any, count: int, type_: int, root: int = 0) -> None:
@@ -111,7 +115,7 @@ def _elements(buffer: Any) -> Tuple[Any, int, int]:
     """Address, count and type.  The reference keeps the buffer in place for the call."""
     view = memoryview(buffer)
     if view.readonly or not view.c_contiguous or view.format not in _TYPES:
-        raise TypeError("a buffer must be writable and contiguous, of type float32 or float64")
+        raise TypeError("a buffer must be writable and contiguous, of integers, floats or bools")
     start = ctypes.byref(ctypes.c_char.from_buffer(view)) if view.nbytes else None
     return start, view.nbytes // view.itemsize, _TYPES[view.format]
 

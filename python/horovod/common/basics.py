@@ -29,7 +29,6 @@ class HorovodBasics:
 
     def __init__(self) -> None:
         self._context: Optional[corro.Context] = None
-        self._had_peers = False
 
     def init(self, comm: Any = None, process_sets: Any = None) -> None:
         """Joins the job that `horovodrun` started; without a launcher this is rank 0 of 1.  Again: does nothing.
@@ -44,12 +43,8 @@ class HorovodBasics:
         try:
             context = corro.Context()
         except corro.Error as error:
-            if self._had_peers and error.status == corro.INVALID:
-                raise NotSupportedYet(
-                    f"init() after shutdown() is not supported yet in a job of several workers: {error}") from None
             raise to_horovod_error(error) from None
         self._context = context
-        self._had_peers = context.size > 1
         global_process_set.ranks = list(range(context.size))
         atexit.register(self.shutdown)
 

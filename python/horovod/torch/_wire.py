@@ -1,8 +1,8 @@
-"""Collectives on tensors of every dtype, with a library that reduces float32 and float64.
+"""Collectives on tensors of every dtype.
 
-Results are those of a native implementation: integers, int64 included, are exact and wrap around as in PyTorch;
-float16 and bfloat16 are summed in float32 and rounded once.  Each function modifies contiguous CPU tensors in place and
-must be called by every rank with the same arguments.
+Integers are exact and wrap around as in PyTorch, and their average is truncated toward zero; float16 and bfloat16 are
+summed in float32.  Each function modifies contiguous CPU tensors in place and must be called by every rank with the
+same arguments.
 """
 import array
 import ctypes
@@ -17,11 +17,14 @@ from horovod.common.basics import HorovodBasics as ops
 from horovod.common._missing import NotSupportedYet
 from horovod.common.exceptions import HorovodInternalError
 
-_DIRECT = {torch.float32: corro.FLOAT32, torch.float64: corro.FLOAT64}
-_HALVES = (torch.float16, torch.bfloat16)
-_NARROW_INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32)
-_REDUCTIONS = {ops.Sum: corro.SUM, ops.Average: corro.AVERAGE, ops.Min: corro.MIN, ops.Max: corro.MAX}
-_OP_NAMES = {ops.Adasum: "Adasum", ops.Product: "Product"}
+_TYPES = {torch.float32: corro.FLOAT32, torch.float64: corro.FLOAT64, torch.float16: corro.FLOAT16,
+          torch.bfloat16: corro.BFLOAT16, torch.uint8: corro.UINT8, torch.int8: corro.INT8, torch.int16: corro.INT16,
+          torch.int32: corro.INT32, torch.int64: corro.INT64, torch.bool: corro.BOOL}
+for _name in ("uint16", "uint32", "uint64"):  # PyTorch 2.3 and newer
+    if hasattr(torch, _name):
+        _TYPES[getattr(torch, _name)] = getattr(corro, _name.upper())
+_REDUCTIONS = {ops.Sum: corro.SUM, ops.Average: corro.AVERAGE, ops.Min: corro.MIN, ops.Max: corro.MAX,
+               ops.Product: corro.PRODUCT}
 
 # Size of a packing buffer: large enough to hide the latency of a collective, small compared with a model.
 BUCKET_BYTES = 64 << 20
@@ -46,68 +49,19 @@ def check(tensor: torch.Tensor) -> None:
 def check_reducible(tensor: torch.Tensor, op: int) -> None:
     """Raises for a combination of dtype and operation that is not supported."""
     check(tensor)
-    if op in _OP_NAMES:
-        raise NotSupportedYet(f"op={_OP_NAMES[op]} is not supported yet; there are Average, Sum, Min and Max")
+    if op == ops.Adasum:
+        raise NotSupportedYet("op=Adasum is not supported yet; there are Average, Sum, Min, Max and Product")
     if op not in _REDUCTIONS:
-        raise ValueError(f"unknown op {op!r}; there are Average, Sum, Min and Max")
+        raise ValueError(f"unknown op {op!r}; there are Average, Sum, Min, Max and Product")
     if tensor.dtype == torch.bool and op == ops.Average:
         raise ValueError("bool tensors have no average; op=hvd.Sum is a logical or")
-    if tensor.dtype not in (*_DIRECT, *_HALVES, *_NARROW_INTEGERS, torch.int64, torch.bool):
+    if tensor.dtype not in _TYPES:
         raise ValueError(f"Tensor type {tensor.type()} is not supported.")
 
 
 def reduce_(context: corro.Context, tensor: torch.Tensor, op: int) -> None:
     """Replaces each element by the reduction of all ranks' elements there."""
-    if tensor.dtype in _DIRECT:
-        context.allreduce_at(tensor.data_ptr(), tensor.numel(), _DIRECT[tensor.dtype], _REDUCTIONS[op])
-    elif tensor.dtype in _HALVES:
-        wide = tensor.float()
-        reduce_(context, wide, op)
-        tensor.copy_(wide)
-    elif tensor.dtype == torch.bool:
-        wide = tensor.float()
-        reduce_(context, wide, ops.Min if op == ops.Min else ops.Max)
-        tensor.copy_(wide != 0)
-    else:
-        exact = _sum_of_integers if op in (ops.Sum, ops.Average) else _extreme_of_integers
-        reduced = exact(context, tensor, op)
-        if op == ops.Average:
-            reduced = torch.div(reduced, context.size, rounding_mode="trunc")
-        tensor.copy_(reduced)
-
-
-def _halves_of(integers: torch.Tensor) -> List[torch.Tensor]:
-    """int64 as high · 2^32 + low: each half is exact in float64, and so is its sum over two million ranks."""
-    return [(integers >> 32).double(), (integers & 0xffffffff).double()]
-
-
-def _whole(high: torch.Tensor, low: torch.Tensor) -> torch.Tensor:
-    return (high.long() << 32) + low.long()
-
-
-def _sum_of_integers(context: corro.Context, tensor: torch.Tensor, _: int) -> torch.Tensor:
-    if tensor.dtype in _NARROW_INTEGERS:
-        wide = tensor.double()
-        reduce_(context, wide, ops.Sum)
-        return wide.long()
-    both = torch.stack(_halves_of(tensor))
-    reduce_(context, both, ops.Sum)
-    return _whole(both[0], both[1])
-
-
-def _extreme_of_integers(context: corro.Context, tensor: torch.Tensor, op: int) -> torch.Tensor:
-    if tensor.dtype in _NARROW_INTEGERS:
-        wide = tensor.double()
-        reduce_(context, wide, op)
-        return wide.long()
-    high, low = _halves_of(tensor)
-    best = high.clone()
-    reduce_(context, best, op)
-    # Only ranks that have the best high half take part in the comparison of the low halves.
-    never = torch.full_like(low, float(1 << 32) if op == ops.Min else -1.0)
-    low = torch.where(high == best, low, never)
-    reduce_(context, low, op)
-    return _whole(best, low)
+    context.allreduce_at(tensor.data_ptr(), tensor.numel(), _TYPES[tensor.dtype], _REDUCTIONS[op])
 
 
 def scale_(tensor: torch.Tensor, factor: float) -> None:
@@ -116,25 +70,17 @@ def scale_(tensor: torch.Tensor, factor: float) -> None:
         return
     if tensor.dtype == torch.bool:
         raise ValueError("bool tensors cannot be scaled")
-    if tensor.dtype in _DIRECT:
+    if tensor.dtype in (torch.float32, torch.float64):
         tensor.mul_(factor)
-    elif tensor.dtype in _HALVES:
+    elif tensor.dtype.is_floating_point:
         tensor.copy_(tensor.float().mul_(factor))
     else:
         tensor.copy_(tensor.double().mul_(factor).trunc_())
 
 
 def broadcast_(context: corro.Context, tensor: torch.Tensor, root: int) -> None:
-    """Copies the bytes of `root` to every other rank, as words of four bytes; the library does not interpret them."""
-    size = tensor.numel() * tensor.element_size()
-    words = (size + 3) // 4
-    if size % 4 == 0 and tensor.data_ptr() % 4 == 0:
-        context.broadcast_at(tensor.data_ptr(), words, corro.FLOAT32, root)
-        return
-    padded = torch.zeros(words * 4, dtype=torch.uint8)
-    padded[:size] = _bytes_of(tensor)
-    context.broadcast_at(padded.data_ptr(), words, corro.FLOAT32, root)
-    _bytes_of(tensor).copy_(padded[:size])
+    """Copies the bytes of `root` to every other rank; the library does not interpret them."""
+    context.broadcast_at(tensor.data_ptr(), tensor.numel() * tensor.element_size(), corro.UINT8, root)
 
 
 def broadcast_all_(context: corro.Context, tensors: Sequence[torch.Tensor], root: int) -> None:

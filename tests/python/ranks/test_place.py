@@ -29,7 +29,7 @@ def test_what_was_built():
     assert hvd.nccl_built() == 0
     assert not any([hvd.mpi_built(), hvd.mpi_enabled(), hvd.ddl_built(), hvd.ccl_built(), hvd.cuda_built(),
                     hvd.rocm_built()])
-    assert corro.backends() == ["tcp"]
+    assert corro.backends() == ["shared memory", "tcp"]
     with pytest.raises(ValueError):
         hvd.mpi_threads_supported()
 
