@@ -30,7 +30,7 @@ from horovod.torch.mpi_ops import (
 from horovod.torch.optimizer import DistributedOptimizer
 
 _ASYNCHRONOUS, _GROUPED, _SETS = "asynchronous collectives", "grouped collectives", "process sets"
-_OTHERS = "collectives other than allreduce, broadcast and barrier"
+_OTHERS = "collectives other than allreduce, broadcast and barrier in Python"
 
 __getattr__ = _missing("horovod.torch", {
     **dict.fromkeys(["allreduce_async", "allreduce_async_", "broadcast_async", "broadcast_async_", "poll",
