@@ -38,7 +38,6 @@ namespace {
 constexpr auto kLeaseBeforeHello = 30s;  // for a launcher on a slow link to say its first word
 constexpr auto kSettling = 2s;           // of a worker, before anything is spent on its accounts
 constexpr auto kKnocking = 3s;           // at the doors of others, at the most
-constexpr auto kLook = 1500ms;           // at what the workers do, when one has failed
 constexpr auto kLastWords = 500ms;       // for what is still to be said when we go
 
 // Where cgroups for workers may be made.  What agents that were killed have left is removed.

@@ -382,7 +382,7 @@ constexpr KernelTable::Arithmetic arithmetic() {
 }
 
 inline constinit const KernelTable kTable = {
-    HWY_STR(HWY_NAMESPACE) + 2,  // after "N_"
+    &HWY_STR(HWY_NAMESPACE)[2],  // after "N_"
     {integer_row<std::uint8_t>(), integer_row<std::int8_t>(), integer_row<std::uint16_t>(),
      integer_row<std::int16_t>(), integer_row<std::uint32_t>(), integer_row<std::int32_t>(),
      integer_row<std::uint64_t>(), integer_row<std::int64_t>(), float_row<F16>(), float_row<Bf16>(),
